@@ -1,0 +1,69 @@
+"""A model as a folder: what ``toolsearch.json`` says of it, and whether its files are whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from toolsearch_semantic.checksums import FileEntry, what_differs
+from toolsearch_semantic.errors import ModelError, ModelNotFoundError
+from toolsearch_semantic.scores import UNCALIBRATED, Scoring
+
+__all__ = ["MANIFEST", "ModelManifest", "fingerprint_of", "read_manifest"]
+
+MANIFEST = "toolsearch.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelManifest:
+    """What ``toolsearch.json`` declares of a model that runs without torch. Paths are relative to its folder."""
+
+    format_version: Literal[1]
+    kind: Literal["static"]
+    dimension: int
+    weights: str
+    tensor: str
+    tokenizer: str
+    files: Mapping[str, FileEntry]
+    scoring: Scoring = UNCALIBRATED
+
+
+def read_manifest(folder: Path) -> ModelManifest:
+    """Read a model folder's manifest and check every file that it names.
+
+    Raises:
+        ModelNotFoundError: The folder or its manifest is not there.
+        ModelError: The manifest cannot be read, or a file is missing or not the one that it describes.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise ModelNotFoundError(f"No model in {str(folder)!r}: {MANIFEST} is not there. Give the folder of a model.")
+    cure = "Copy the folder again, or reinstall toolsearch-semantic."
+    try:
+        manifest = TypeAdapter(ModelManifest).validate_json(path.read_bytes())
+    except (ValidationError, OSError) as error:
+        raise ModelError(f"{str(path)!r} is not a model manifest of format 1: {error}. {cure}") from error
+    for name, entry in manifest.files.items():
+        file = folder / name
+        if not file.is_file():
+            raise ModelError(f"The model in {str(folder)!r} lacks its file {name!r}. {cure}")
+        difference = what_differs(file, entry)
+        if difference:
+            raise ModelError(f"{str(file)!r} is not the file that its manifest describes: {difference}. {cure}")
+    unlisted = {manifest.weights, manifest.tokenizer} - set(manifest.files)
+    if unlisted:
+        raise ModelError(f"{str(path)!r} gives no checksum for {sorted(unlisted)!r}. {cure}")
+    return manifest
+
+
+def fingerprint_of(manifest: ModelManifest) -> str:
+    """Identify the vectors that a model gives, by what it is and the checksums of its files."""
+    files = [f"{name}={manifest.files[name].sha256}" for name in sorted(manifest.files)]
+    parts = [manifest.kind, manifest.tensor, *files]
+    return f"{manifest.kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"

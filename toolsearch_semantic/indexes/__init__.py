@@ -1,0 +1,1 @@
+"""Ranked search over searchable texts: by meaning, by keyword, and by both."""

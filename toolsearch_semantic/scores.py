@@ -1,0 +1,77 @@
+"""From a cosine and a lexical score to one score in 0..1.
+
+A scoring belongs to an encoder: cosines of different models are on different scales. Every function here is
+monotone in both arguments, gives 0 where neither is above 0, and looks at one tool only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["UNCALIBRATED", "ConvexScore", "LogisticScore", "ScoreFunction", "Scoring"]
+
+
+class ScoreFunction(Protocol):
+    """(cosines, lexical scores) → scores, elementwise, monotone in each."""
+
+    def __call__(self, cosines: NDArray[np.float64], lexical: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """Score pairs; the arrays have one shape. Cosines below 0 count as 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConvexScore:
+    """``weight * max(0, cosine) + (1 - weight) * lexical``: a mean, which claims no probability."""
+
+    weight: float
+    kind: Literal["convex"] = "convex"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.weight <= 1.0:
+            raise ValueError(f"weight must be in 0..1, not {self.weight!r}")
+
+    def __call__(self, cosines: NDArray[np.float64], lexical: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score pairs; in [0, 1]."""
+        return self.weight * np.maximum(cosines, 0.0) + (1.0 - self.weight) * lexical
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticScore:
+    """A fitted logistic curve (Platt, 1999) of both parts, shifted so that no evidence scores 0.
+
+    With ``z = intercept + cosine * max(0, cos) + lexical * lex`` and ``z0 = intercept``, the score is
+    ``(sigmoid(z) - sigmoid(z0)) / (1 - sigmoid(z0))``, in [0, 1). Where it was fitted, it estimates the
+    probability that the tool answers the request.
+    """
+
+    intercept: float
+    cosine: float
+    lexical: float
+    kind: Literal["logistic"] = "logistic"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.intercept) and 0.0 <= self.cosine < np.inf and 0.0 <= self.lexical < np.inf):
+            raise ValueError(f"a logistic score needs a finite intercept and slopes of 0 or more, not {self!r}")
+
+    def __call__(self, cosines: NDArray[np.float64], lexical: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score pairs; in [0, 1)."""
+        floor = 1.0 / (1.0 + np.exp(-self.intercept))
+        z = self.intercept + self.cosine * np.maximum(cosines, 0.0) + self.lexical * lexical
+        scores: NDArray[np.float64] = (1.0 / (1.0 + np.exp(-z)) - floor) / (1.0 - floor)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How one encoder's cosines become scores, alone and with the lexical score."""
+
+    semantic: ConvexScore | LogisticScore
+    hybrid: ConvexScore | LogisticScore
+
+
+UNCALIBRATED = Scoring(semantic=ConvexScore(1.0), hybrid=ConvexScore(0.7))
+"""For an encoder without a fitted scoring: the cosine itself, and the mean that general models did best with."""

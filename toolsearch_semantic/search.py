@@ -1,0 +1,383 @@
+"""One door to a searchable catalogue."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolsearch_semantic.catalogue import Catalogue, is_selection
+from toolsearch_semantic.encoders.base import Encoder, checked_rows, scoring_of
+from toolsearch_semantic.encoders.cache import MemoryVectorCache, VectorCache, encode_documents
+from toolsearch_semantic.encoders.load import load_encoder
+from toolsearch_semantic.errors import (
+    EncodingError,
+    InvalidOptionError,
+    MissingDependencyError,
+    ModelError,
+    SavedIndexError,
+    ToolSearchError,
+)
+from toolsearch_semantic.formats.read import NamedTools, as_tool, read_tools
+from toolsearch_semantic.formats.record import to_record
+from toolsearch_semantic.indexes.base import Document, Index, Query, Ranking
+from toolsearch_semantic.indexes.hybrid import HybridIndex
+from toolsearch_semantic.indexes.lexical import LexicalIndex
+from toolsearch_semantic.indexes.semantic import SemanticIndex
+from toolsearch_semantic.options import SearchOptions
+from toolsearch_semantic.saved import Mode, SavedIndex, read_saved, write_saved
+from toolsearch_semantic.text import clean, searchable_text, text_fields
+from toolsearch_semantic.tool import Tool
+
+__all__ = ["SearchHit", "ToolSearch"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A tool that was found.
+
+    Args:
+        tool: The tool.
+        score: Relevance in (0, 1].
+        source: Which ranking gave the score: ``"lexical"`` from a hybrid search means that it fell back.
+        cosine: Cosine of the query with the tool's text, in -1..1; None where no encoder ran.
+        lexical: The lexical score, in 0..1; None where no keywords were scored.
+        words: The query's words that the tool's text has.
+    """
+
+    tool: Tool
+    score: float
+    source: Mode
+    cosine: float | None = None
+    lexical: float | None = None
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A catalogue with its indexes, whose rows follow it; replaced as a whole."""
+
+    catalogue: Catalogue
+    lexical: LexicalIndex
+    semantic: SemanticIndex | None
+
+
+class ToolSearch:
+    """Searches a catalogue of tools by meaning, by keyword, or by both.
+
+    Safe to use from many threads: a search sees the catalogue as it was before or after a change, never between.
+
+    Where the encoder cannot be loaded or fails, the lexical index answers instead: its hits say
+    ``source="lexical"``, and one warning is logged.
+
+    Args:
+        tools: A mapping of key → tool or an iterable of tools, of any shape that ``as_tools`` reads.
+        mode: ``"semantic"``, ``"lexical"`` (which loads no encoder) or ``"hybrid"``.
+        encoder: An encoder, or the folder of a local model; by default the bundled model.
+        fallback: False raises what the encoder raised, and answers with nothing else than was asked for.
+        cache: Where vectors are kept by content; by default in this object's memory, at most 64 MiB.
+
+    Raises:
+        UnknownToolShapeError: Something among the tools is not a tool.
+        ToolNameConflictError: Two different tools have one name.
+        InvalidOptionError: The mode or the encoder is not one.
+        ModelError: The encoder cannot be loaded, with ``fallback=False``.
+        EncodingError: The encoder failed, with ``fallback=False``.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Any] | Iterable[Any] = (),
+        *,
+        mode: Mode = "hybrid",
+        encoder: Encoder | str | Path | None = None,
+        fallback: bool = True,
+        cache: VectorCache | None = None,
+    ) -> None:
+        if mode not in get_args(Mode):
+            raise InvalidOptionError(f"mode must be one of {', '.join(map(repr, get_args(Mode)))}, not {mode!r}.")
+        self._mode: Mode = mode
+        self._fallback = fallback
+        self._cache = MemoryVectorCache() if cache is None else cache
+        self._changing = threading.Lock()
+        self._warned = False
+        self._encoder: Encoder | None = None
+        if mode != "lexical":
+            try:
+                self._encoder = load_encoder(encoder)
+            except (ModelError, MissingDependencyError) as error:
+                self._fall_back(error)
+        self._state = _State(Catalogue(), LexicalIndex(), self._empty_semantic())
+        self.add(tools)
+
+    @property
+    def mode(self) -> Mode:
+        """The ranking that was asked for."""
+        return self._mode
+
+    @property
+    def active_mode(self) -> Mode:
+        """The ranking that answers now: ``"lexical"`` where it fell back."""
+        return "lexical" if self._state.semantic is None else self._mode
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The encoder; None in lexical mode, and where it could not be loaded."""
+        return self._encoder
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The catalogue, in its order."""
+        return self._state.catalogue.tools
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Key → name, for tools that were given under a key other than their name."""
+        return dict(self._state.catalogue.aliases)
+
+    def __len__(self) -> int:
+        """Count the tools."""
+        return len(self.tools)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name or an alias is in the catalogue."""
+        return isinstance(name, str) and self.get(name) is not None
+
+    def get(self, name: str) -> Tool | None:
+        """Give the tool of a name or an alias; None where there is none."""
+        catalogue = self._state.catalogue
+        row = catalogue.row(name)
+        return None if row is None else catalogue.tools[row]
+
+    def search(self, query: str | Sequence[str], *, top_k: int = 5, min_score: float = 0.0) -> list[SearchHit]:
+        """Find tools, best first; equal scores keep catalogue order.
+
+        A query that is a tool's name (case, spaces, ``_``, ``-`` and ``.`` aside) puts that tool first with
+        score 1.0. A query ``select:name1,name2`` gives just the tools of these names. Of several queries, a
+        tool's score is its best. A blank query finds nothing.
+
+        Args:
+            query: What is needed, in words; or several such texts.
+            top_k: The most hits, at least 1.
+            min_score: The lowest score of a hit, in 0..1.
+
+        Raises:
+            InvalidOptionError: A query is not text, or an option is not allowed.
+            EncodingError: The encoder failed, with ``fallback=False``.
+        """
+        options = SearchOptions(top_k=top_k, min_score=min_score)
+        queries = _read_queries(query)
+        state = self._state
+        if not queries or not state.catalogue.tools:
+            return []
+        best: dict[int, SearchHit] = {}
+        source, index, asked = self._ranker([text for text in queries if not is_selection(text)], state)
+        for one in asked:
+            for row, hit in _hits(index.search(one, options.top_k), one, source, state):
+                if row not in best or best[row].score < hit.score:
+                    best[row] = hit
+        named = dict.fromkeys(row for text in queries for row in state.catalogue.named_in(text))
+        exact = [
+            replace(best.get(row) or SearchHit(state.catalogue.tools[row], 1.0, source), score=1.0) for row in named
+        ]
+        others = sorted((row for row in best if row not in named), key=lambda row: (-best[row].score, row))
+        return [*exact, *(best[row] for row in others if best[row].score >= options.min_score)][: options.top_k]
+
+    def add(self, tools: Mapping[str, Any] | Iterable[Any]) -> None:
+        """Add tools at the end of the catalogue; one that is there already is passed over.
+
+        Raises:
+            UnknownToolShapeError: Something among them is not a tool; nothing is added.
+            ToolNameConflictError: A different tool has the name already; nothing is added.
+            EncodingError: The encoder failed, with ``fallback=False``; nothing is added.
+        """
+        new = read_tools(tools)
+        with self._changing:
+            self._add(new, {})
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove tools by name or alias, with all their aliases.
+
+        Raises:
+            ToolNotFoundError: A name is not in the catalogue; nothing is removed.
+            InvalidOptionError: One string was given in place of several.
+        """
+        with self._changing:
+            old = self._state
+            catalogue, gone = old.catalogue.without(names)
+            semantic = None if old.semantic is None else old.semantic.without(gone)
+            self._state = _State(catalogue, old.lexical.without(gone), semantic)
+
+    def save(self, path: str | Path) -> None:
+        """Save definitions, aliases and vectors to a folder, replacing an index that is there in one step.
+
+        What cannot be written as JSON is left out: executors and source objects. Give them to ``load`` again.
+
+        Raises:
+            SavedIndexError: The folder holds something else; or the vectors are missing, since the encoder failed.
+            OSError: It cannot be written; an index that was there is still whole.
+        """
+        state = self._state
+        if self._mode != "lexical" and state.semantic is None:
+            raise SavedIndexError(
+                "This catalogue has no vectors to save, since its encoder failed (see the log). Mend the encoder, "
+                "or save a catalogue with mode='lexical'."
+            )
+        write_saved(
+            Path(path),
+            SavedIndex(
+                mode=self._mode,
+                records=[to_record(tool) for tool in state.catalogue.tools],
+                aliases=state.catalogue.aliases,
+                encoder=None if self._encoder is None else self._encoder.fingerprint,
+                vectors=None if state.semantic is None else state.semantic.flat,
+            ),
+        )
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        tools: Mapping[str, Any] | Iterable[Any] | None = None,
+        encoder: Encoder | str | Path | None = None,
+        fallback: bool = True,
+        cache: VectorCache | None = None,
+    ) -> Self:
+        """Load what ``save`` wrote; it ranks as it did then.
+
+        Args:
+            path: The folder.
+            tools: The catalogue, with executors; a vector is computed only where a definition is new. By default
+                the saved definitions, which cannot be executed.
+            encoder: The encoder that the vectors were made with; by default the bundled model.
+            fallback: As for the constructor; a saved index that does not match is refused all the same.
+            cache: As for the constructor.
+
+        Raises:
+            SavedIndexError: It is missing, damaged, of another version, or made by another encoder.
+        """
+        saved = read_saved(Path(path))
+        search = cls(mode=saved.mode, encoder=encoder, fallback=fallback, cache=cache)
+        if search._encoder is not None and search._encoder.fingerprint != saved.encoder:
+            raise SavedIndexError(
+                f"The index in {str(path)!r} was made by another encoder ({saved.encoder}) than the one given "
+                f"({search._encoder.fingerprint}). Give that encoder, or build the index again with this one."
+            )
+        known: dict[str, NDArray[np.float32]] = {}
+        if saved.vectors is not None:
+            vectors = SemanticIndex.over(saved.vectors).vectors
+            texts = (searchable_text(text_fields(as_tool(record))) for record in saved.records)
+            known = dict(zip(texts, vectors, strict=True))
+        if tools is None:
+            named = NamedTools(tuple(as_tool(record) for record in saved.records), saved.aliases)
+        else:
+            named = read_tools(tools)
+        with search._changing:
+            search._add(named, known)
+        return search
+
+    def _add(self, new: NamedTools, known: Mapping[str, NDArray[np.float32]]) -> None:
+        old = self._state
+        catalogue = old.catalogue.with_added(new)
+        added = self._documents(catalogue.tools[len(old.catalogue.tools) :], known)
+        semantic = old.semantic
+        to_encode = added
+        if semantic is None and self._encoder is not None:  # it failed before; it may work by now
+            semantic = self._empty_semantic()
+            to_encode = [*self._documents(old.catalogue.tools, known), *added]
+        if semantic is not None:
+            whole = all(document.vector is not None for document in to_encode)
+            semantic = semantic.with_added(to_encode) if whole else None
+        self._state = _State(catalogue, old.lexical.with_added(added), semantic)
+
+    def _documents(self, tools: Sequence[Tool], known: Mapping[str, NDArray[np.float32]]) -> list[Document]:
+        """Read the tools' fields, and encode what is not known; without vectors where the encoder fails."""
+        fields = [text_fields(tool) for tool in tools]
+        if self._encoder is None:
+            return [Document(one) for one in fields]
+        texts = [searchable_text(one) for one in fields]
+        missing = [text for text in texts if text not in known]
+        try:
+            rows = encode_documents(self._encoder, missing, self._cache)
+        except Exception as error:
+            self._fall_back(error)
+            return [Document(one) for one in fields]
+        vectors = {**known, **dict(zip(missing, rows, strict=True))}
+        return [Document(one, vectors[text]) for one, text in zip(fields, texts, strict=True)]
+
+    def _empty_semantic(self) -> SemanticIndex | None:
+        if self._encoder is None:
+            return None
+        return SemanticIndex(self._encoder.dimension, score=scoring_of(self._encoder).semantic)
+
+    def _ranker(self, texts: Sequence[str], state: _State) -> tuple[Mode, Index, list[Query]]:
+        """Choose the index that answers these queries, and give them what it needs."""
+        if self._encoder is not None and state.semantic is not None and texts:
+            try:
+                rows = checked_rows(
+                    self._encoder.encode_queries(texts),
+                    count=len(texts),
+                    dimension=self._encoder.dimension,
+                    encoder=self._encoder.fingerprint,
+                )
+            except Exception as error:
+                self._fall_back(error)
+            else:
+                queries = [Query(text, row) for text, row in zip(texts, rows, strict=True)]
+                if self._mode == "semantic":
+                    return "semantic", state.semantic, queries
+                score = scoring_of(self._encoder).hybrid
+                return "hybrid", HybridIndex(state.semantic, state.lexical, score=score), queries
+        source: Mode = self.active_mode if not texts else "lexical"
+        return source, state.lexical, [Query(text) for text in texts]
+
+    def _fall_back(self, error: Exception) -> None:
+        """Let the lexical index answer, and say so once; or raise, where that was not wanted.
+
+        Raises:
+            ToolSearchError: With ``fallback=False``.
+        """
+        if not self._fallback:
+            if isinstance(error, ToolSearchError):
+                raise error
+            raise EncodingError(f"The encoder failed: {error!r}") from error
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "Searching by keyword only, because the encoder failed: %s. Hits say source='lexical'; "
+                "ToolSearch(fallback=False) raises instead.",
+                str(error).rstrip(".") or repr(error),
+            )
+
+
+def _read_queries(query: object) -> list[str]:
+    several = [query] if isinstance(query, str) else query
+    if not isinstance(several, Sequence) or not all(isinstance(text, str) for text in several):
+        raise InvalidOptionError(f"A query must be a string or a sequence of strings, not {query!r}.")
+    return [text for text in map(clean, several) if text]
+
+
+def _hits(ranking: Ranking, query: Query, source: Mode, state: _State) -> Iterator[tuple[int, SearchHit]]:
+    columns = (ranking.rows.tolist(), ranking.scores.tolist(), ranking.cosines.tolist(), ranking.lexical.tolist())
+    for row, score, cosine, lexical in zip(*columns, strict=True):
+        yield (
+            row,
+            SearchHit(
+                tool=state.catalogue.tools[row],
+                score=score,
+                source=source,
+                cosine=None if math.isnan(cosine) else cosine,
+                lexical=None if math.isnan(lexical) else lexical,
+                words=state.lexical.matched_words(query.text, row),
+            ),
+        )
