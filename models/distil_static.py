@@ -52,7 +52,7 @@ MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.StaticEmbedding"},
     {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
 ]
-SENTENCE_TRANSFORMERS = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+SENTENCE_TRANSFORMERS: dict[str, object] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
 
 
 def sha256(path: Path) -> str:
@@ -104,7 +104,8 @@ def token_shares(tokenizer: Tokenizer, texts: Iterable[str], zipf_share: float) 
     if not encodings:
         return zipf
     counts = np.bincount(np.concatenate([encoding.ids for encoding in encodings]), minlength=size) + 0.5
-    return zipf_share * zipf + (1 - zipf_share) * counts / counts.sum()
+    mixed: Vector = zipf_share * zipf + (1 - zipf_share) * counts / counts.sum()
+    return mixed
 
 
 def write_json(path: Path, value: object) -> None:
@@ -117,6 +118,7 @@ def write_model(output: Path, rows: Matrix, tokenizer: Tokenizer) -> None:
     output.mkdir(parents=True, exist_ok=True)
     table = (rows * (LARGEST_VALUE / np.abs(rows).max())).astype(np.float16)
     save_file({TENSOR: table, "weights": np.ones(len(table), dtype=np.float32)}, output / WEIGHTS)
+    (output / WEIGHTS).chmod(0o644)  # safetensors makes it readable by its owner only
     tokenizer.save(str(output / TOKENIZER), pretty=False)
     write_json(output / "modules.json", MODULES)
     write_json(output / "config_sentence_transformers.json", SENTENCE_TRANSFORMERS)
@@ -161,7 +163,8 @@ def main() -> int:
     texts = [tool_text(tool) for path in arguments.texts for tool in read_jsonl(path)]
     shares = token_shares(tokenizer, texts, arguments.zipf_share)
     rows *= (arguments.sif / (arguments.sif + shares))[:, np.newaxis]
-    rows[[tokenizer.token_to_id(token) for token in SKIPPED_TOKENS]] = 0
+    ids = tokenizer.get_vocab()
+    rows[[ids[token] for token in SKIPPED_TOKENS]] = 0
     write_model(arguments.output, rows, tokenizer)
     print(f"{arguments.output}: {rows.shape[0]:,} tokens, {rows.shape[1]} dimensions")
     return 0

@@ -56,7 +56,7 @@ def test_a_tool_that_the_provider_runs_cannot_be_searched_for(name):
 
 
 def test_a_schema_that_is_no_object_is_an_error():
-    with pytest.raises(InvalidToolError, match=r"tools\['x'\]: The schema of 'a' must be a JSON Schema object, not str"):
+    with pytest.raises(InvalidToolError, match=r"tools\['x'\]: The schema of 'a' must be a JSON Schema object"):
         as_tools({"x": {"name": "a", "input_schema": "object"}})
 
 

@@ -40,7 +40,10 @@ def test_a_tool_with_only_an_async_function_is_awaited():
 
 def test_a_tool_that_takes_the_agents_state_has_no_executor():
     mapped = Tool(
-        name="inc", description="", parameters={"type": "object", "properties": {}}, function=increment,
+        name="inc",
+        description="",
+        parameters={"type": "object", "properties": {}},
+        function=increment,
         inputs_from_state={"count": "a"},
     )
     assert as_tool(mapped).execute is None

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import pytest
@@ -39,7 +40,9 @@ def test_a_structured_tool_with_an_async_function_is_run():
     async def weather(city: str) -> str:
         return f"sun in {city}"
 
-    read = as_tool(StructuredTool.from_function(coroutine=weather, name="wx", description="Tells it.", args_schema=Place))
+    read = as_tool(
+        StructuredTool.from_function(coroutine=weather, name="wx", description="Tells it.", args_schema=Place)
+    )
     assert (read.name, read.description) == ("wx", "Tells it.")
     assert read.input_schema["properties"]["city"]["description"] == "Where."
     assert asyncio.run(read.execute(city="Rome")) == "sun in Rome"
@@ -99,7 +102,7 @@ def test_an_injected_argument_with_a_default_leaves_the_tool_runnable():
 
 def test_arguments_that_cannot_be_described_are_an_error():
     class Odd(BaseModel):
-        call: object = Field(json_schema_extra=lambda _: 1 / 0)
+        call: Callable[[], int]
 
     with pytest.raises(InvalidToolError, match=r"tools\[0\]: The arguments of the LangChain tool 'odd' have no JSON"):
         as_tools([StructuredTool(name="odd", description="d", args_schema=Odd, func=print)])

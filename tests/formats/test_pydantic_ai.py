@@ -12,6 +12,11 @@ from toolsearch_semantic.errors import ToolNameConflictError
 from toolsearch_semantic.formats.read import as_tool, as_tools
 
 
+class Point(BaseModel):
+    x: int
+    y: int
+
+
 def days(start: date, end: date) -> int:
     """Count days.
 
@@ -34,10 +39,6 @@ def test_a_tool_is_read_and_run_with_converted_arguments():
 
 
 def test_a_function_of_one_model_takes_the_models_fields():
-    class Point(BaseModel):
-        x: int
-        y: int
-
     async def total(point: Point) -> int:
         """Add the coordinates."""
         return point.x + point.y

@@ -14,7 +14,7 @@ from toolsearch_semantic.text import text_fields
 from toolsearch_semantic.tool import Tool
 
 DIMENSION = 12
-WORDS = "create delete list issue invoice weather room light task user report".split()
+WORDS = ["create", "delete", "list", "issue", "invoice", "weather", "room", "light", "task", "user", "report"]
 
 
 def unit(seed: int) -> NDArray[np.float32]:

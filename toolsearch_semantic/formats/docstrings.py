@@ -33,16 +33,15 @@ def parsed_docstring(text: str | None) -> Docstring:
 
     clean = inspect.cleandoc(text)
     try:
-        parsed = docstring_parser.parse(clean)
+        # With a first line of its own, all the text before the sections comes back in one piece, as it was written.
+        parsed = docstring_parser.parse(f"_\n\n{clean}")
     except docstring_parser.ParseError:
         return Docstring(clean, {})
     if not parsed.meta:
         return Docstring(clean, {})
-    gap = "\n\n" if parsed.blank_after_short_description else "\n"
-    parts = [part.strip() for part in (parsed.short_description, parsed.long_description) if part]
     parameters = {
         parameter.arg_name.lstrip("*"): parameter.description.strip()
         for parameter in parsed.params
         if parameter.description and parameter.description.strip()
     }
-    return Docstring(gap.join(parts), parameters)
+    return Docstring((parsed.long_description or "").strip(), parameters)

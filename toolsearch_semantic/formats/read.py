@@ -89,7 +89,10 @@ def as_tool(obj: object, *, key: str | None = None) -> Tool:
         UnknownToolShapeError: No format reads it, or its provider runs it.
         InvalidToolError: Its shape is known, and a field of it is missing or bad.
     """
-    return _read(obj, key, "The tool" if key is None else f"The tool under key {shown(key)}")
+    if key is None:
+        return _read(obj, None, "The tool")
+    where = f"The tool under key {shown(key)}"
+    return _read(obj, _checked_key(key, where), where)
 
 
 def as_tools(tools: Mapping[str, Any] | Iterable[Any]) -> list[Tool]:
@@ -147,8 +150,6 @@ def read_tools(tools: Mapping[str, Any] | Iterable[Any]) -> NamedTools:
 
 
 def _read(obj: object, key: str | None, where: str) -> Tool:
-    if key is not None and (not isinstance(key, str) or not key.strip()):
-        raise InvalidToolError(f"{where}: a key must be a non-blank string, not {type(key).__name__} {shown(key)}.")
     if isinstance(obj, Tool):
         return obj
     for matches, read in _FORMATS:
@@ -160,6 +161,12 @@ def _read(obj: object, key: str | None, where: str) -> Tool:
     raise UnknownToolShapeError(
         f"{where} cannot be read as a tool: {type(obj).__name__} {shown(obj)}. {_hint(obj)}{_ACCEPTED}"
     )
+
+
+def _checked_key(key: object, where: str) -> str:
+    if not isinstance(key, str) or not key.strip():
+        raise InvalidToolError(f"{where}: a key must be a non-blank string, not {type(key).__name__} {shown(key)}.")
+    return key
 
 
 def _hint(obj: object) -> str:
@@ -191,7 +198,8 @@ def _entries(tools: Any) -> Iterable[tuple[str, str | None, object]]:
         # A string is no tool, so such a mapping has the fields of one tool and not the keys of many.
         if any(isinstance(tools.get(field), str) for field in ("name", "type", "description")):
             raise _no_collection(tools)
-        return [(f"tools[{shown(key)}]", key, obj) for key, obj in tools.items()]
+        named = [(f"tools[{shown(key)}]", key, obj) for key, obj in tools.items()]
+        return [(where, _checked_key(key, where), obj) for where, key, obj in named]
     if isinstance(tools, str | bytes | bytearray) or not isinstance(tools, Iterable) or _is_one(tools):
         raise _no_collection(tools)
     return ((f"tools[{position}]", None, obj) for position, obj in enumerate(tools))
@@ -229,12 +237,19 @@ def _origin(tool: Tool) -> object:
 
 
 def same_tool(one: Tool, other: Tool) -> bool:
-    """Return whether two tools of one name are one: the same definition, run by the same thing."""
+    """Return whether two tools are one: the same definition, run by the same thing.
+
+    Never raises, however odd the sources are; what cannot be compared is different, so that one caller's tool is
+    never taken for another's.
+
+    Args:
+        one: A tool.
+        other: Another, or the same.
+    """
     if one is other:
         return True
-    if (one.description, one.namespace, one.search_text) != (other.description, other.namespace, other.search_text):
-        return False
-    if not _equal(one.input_schema, other.input_schema):
+    fields = ("name", "description", "namespace", "search_text", "input_schema")
+    if not all(_equal(getattr(one, field), getattr(other, field)) for field in fields):
         return False
     if one.execute is not None or other.execute is not None:
         return _equal(_runner(one), _runner(other))

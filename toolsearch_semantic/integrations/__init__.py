@@ -1,0 +1,1 @@
+"""Whole-framework glue, one file each, imported from its own module."""
