@@ -88,6 +88,8 @@ def principal_components(vectors: Matrix, dimensions: int, dropped: int, whiteni
     centred = vectors - vectors.mean(axis=0)
     variances, directions = np.linalg.eigh(centred.T @ centred / len(centred))
     kept = slice(dropped, dropped + dimensions)
+    # Layer normalisation leaves the last direction without variance: without a floor its division would be by zero.
+    variances = np.maximum(variances, 1e-6 * variances.max())
     variances, directions = variances[::-1][kept], directions[:, ::-1][:, kept]
     # An eigenvector's sign is arbitrary: make its largest entry positive.
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]

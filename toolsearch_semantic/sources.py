@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -66,7 +66,7 @@ class ServerEntry:
     """An entry of ``mcpServers``: its key, its configuration as it was read, and where it stands."""
 
     key: str
-    config: Any
+    config: Any = field(repr=False)  # its environment may hold secrets
     place: str
 
 
@@ -116,12 +116,9 @@ def read_folder(folder: str | Path) -> SourceContents:
         except _NoToolsError:
             passed_over.append(path)
     if not contents:
-        looked_at = ", ".join(repr(path.name) for path in passed_over[:3]) + (", …" if len(passed_over) > 3 else "")
-        found = f"none of its {len(passed_over)} files ({looked_at})" if passed_over else "there is no such file in it"
-        raise _NoToolsError(
-            f"The folder {str(folder)!r} has no tools: looked for {', '.join('*' + suffix for suffix in _SUFFIXES)}, "
-            f"and {found}{' holds one' if passed_over else ''}. {_EXPECTED}"
-        )
+        patterns = ", ".join(f"*{suffix}" for suffix in _SUFFIXES)
+        holds = f"none of its {len(passed_over)} such files holds one" if passed_over else "there is no such file"
+        raise _NoToolsError(f"The folder {str(folder)!r} has no tools: looked for {patterns}, and {holds}. {_EXPECTED}")
     return SourceContents(
         tools=tuple(tool for one in contents for tool in one.tools),
         servers=tuple(server for one in contents for server in one.servers),
