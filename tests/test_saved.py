@@ -108,9 +108,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_index_is_refused_with_the_reason_and_the_cure(
-    few: list[Tool], tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_index_is_refused_with_the_reason_and_the_cure(few: list[Tool], tmp_path: Path, damage: str) -> None:
     harm, reason = DAMAGES[damage]
     folder = tmp_path / "index"
     ToolSearch(few).save(folder)

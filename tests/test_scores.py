@@ -43,7 +43,7 @@ def test_the_logistic_curve_has_the_documented_values() -> None:
     def sigmoid(z: float) -> float:
         return float(1 / (1 + np.exp(-z)))
 
-    expected = (sigmoid(-4 + 9 * 0.5 + 5 * 0.2) - sigmoid(-4)) / (1 - sigmoid(-4))
+    expected = (sigmoid(-4 + 9 * 0.5 + 5 * 0.2**0.5) - sigmoid(-4)) / (1 - sigmoid(-4))
     assert at(LogisticScore(-4, 9, 5), 0.5, 0.2) == pytest.approx(expected, abs=1e-12)
 
 

@@ -202,7 +202,9 @@ def test_two_tools_of_one_name_are_refused_whenever_they_come(few: list[Tool]) -
     with pytest.raises(ToolNameConflictError, match="get_weather"):
         ToolSearch([*few, other])
     search = ToolSearch(few, mode="lexical")
-    with pytest.raises(ToolNameConflictError, match=r"'get_weather' of 'sky' cannot be added: .*taken by 'get_weather'"):
+    with pytest.raises(
+        ToolNameConflictError, match=r"'get_weather' of 'sky' cannot be added: .*taken by 'get_weather'"
+    ):
         search.add([Tool("new"), other])
     with pytest.raises(ToolNameConflictError, match="key 'get_weather' of the tool 'new'"):
         search.add({"get_weather": Tool("new")})

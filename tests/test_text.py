@@ -124,7 +124,9 @@ def test_a_python_object_that_contains_itself_does_no_harm() -> None:
     assert text_fields(Tool("loop", "", schema)).parameter_names == "again"
 
 
-@pytest.mark.parametrize("reference", ["#/$defs/absent", "#/properties/a/0/b", "https://example.com/x.json", "#", "", 3])
+@pytest.mark.parametrize(
+    "reference", ["#/$defs/absent", "#/properties/a/0/b", "https://example.com/x.json", "#", "", 3]
+)
 def test_a_reference_that_leads_nowhere_is_passed_over(reference: Any) -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": reference}, "b": {}}}
     assert text_fields(Tool("t", "", schema)).parameter_names == "a, b"
@@ -195,11 +197,13 @@ def test_any_text_gives_terms_that_do_not_depend_on_how_letters_are_composed(tex
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(
-        st.sampled_from(["properties", "items", "anyOf", "$ref", "enum", "const", "description", "$defs", "x"]),
-        inner,
-        max_size=5,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["properties", "items", "anyOf", "$ref", "enum", "const", "description", "$defs", "x"]),
+            inner,
+            max_size=5,
+        )
     ),
     max_leaves=25,
 )

@@ -22,6 +22,7 @@ from toolsearch_semantic.errors import (
     UnknownToolShapeError,
 )
 from toolsearch_semantic.formats.read import as_tool, same_tool
+from toolsearch_semantic.integrations.mcp import TIMEOUT, McpServer, list_tools_sync
 from toolsearch_semantic.tool import Tool
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ServerEntry",
     "SourceContents",
     "SourcedTool",
+    "collect_tools",
     "merge_tools",
     "read_file",
     "read_folder",
@@ -77,14 +79,12 @@ class SourceContents:
     Args:
         tools: In the order of the files, then in the order within each.
         servers: MCP servers that have tools, to be listed by whoever wants them.
-        passed_over: Files of a folder that hold no tool, in order.
-        incomplete: Places of ``tools/list`` answers that announce another page, which is not in the file.
+        notes: What was left out: files of a folder that hold no tool, pages that are not in the file.
     """
 
     tools: tuple[SourcedTool, ...] = ()
     servers: tuple[ServerEntry, ...] = ()
-    passed_over: tuple[Path, ...] = ()
-    incomplete: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class _NoToolsError(CatalogueFileError):
@@ -97,7 +97,7 @@ def read_source(source: str | Path) -> SourceContents:
     Raises:
         CatalogueFileError: It gives no tools, or something in it cannot be read.
     """
-    return read_folder(source) if source != STDIN and Path(source).is_dir() else read_file(source)
+    return read_folder(source) if _is_folder(source) else read_file(source)
 
 
 def read_folder(folder: str | Path) -> SourceContents:
@@ -119,11 +119,13 @@ def read_folder(folder: str | Path) -> SourceContents:
         patterns = ", ".join(f"*{suffix}" for suffix in _SUFFIXES)
         holds = f"none of its {len(passed_over)} such files holds one" if passed_over else "there is no such file"
         raise _NoToolsError(f"The folder {str(folder)!r} has no tools: looked for {patterns}, and {holds}. {_EXPECTED}")
+    notes = [note for one in contents for note in one.notes]
+    if passed_over:
+        notes.append(f"passed over in {str(folder)!r}, without tools: {_some(str(path) for path in passed_over)}")
     return SourceContents(
         tools=tuple(tool for one in contents for tool in one.tools),
         servers=tuple(server for one in contents for server in one.servers),
-        passed_over=tuple(passed_over),
-        incomplete=tuple(place for one in contents for place in one.incomplete),
+        notes=tuple(notes),
     )
 
 
@@ -144,6 +146,49 @@ def read_file(path: str | Path) -> SourceContents:
     for place, document in _documents(text, named, by_lines=str(path).lower().endswith(_LINES_SUFFIXES)):
         reader.read(document, place)
     return reader.contents(named)
+
+
+def collect_tools(
+    sources: Iterable[str | Path], servers: Iterable[McpServer] = (), *, timeout: float = TIMEOUT
+) -> tuple[list[Tool], list[str]]:
+    """Put the tools of files, folders and running MCP servers into one catalogue.
+
+    Servers that a configuration names are started only where its file was named itself: looking through a folder
+    must not run what lies in it.
+
+    Args:
+        sources: Files, folders, or ``"-"``.
+        servers: More servers to be listed.
+        timeout: Seconds for each server.
+
+    Returns:
+        The tools, named as by ``merge_tools``; and notes on what was left out.
+
+    Raises:
+        CatalogueFileError: A file or a server cannot be read, or there is no tool at all.
+        ToolNameConflictError: Two different tools would have one name.
+        MissingDependencyError: There is a server, and the extra ``mcp`` is not installed.
+    """
+    found: list[SourcedTool] = []
+    notes: list[str] = []
+    to_list: list[McpServer] = []
+    for source in sources:
+        contents = read_source(source)
+        found += contents.tools
+        notes += contents.notes
+        if contents.servers and _is_folder(source):
+            places = _some(server.place for server in contents.servers)
+            notes.append(f"servers are started only from a file that is named itself, not from {places}")
+        else:
+            to_list += [McpServer.from_config(one.key, one.config, place=one.place) for one in contents.servers]
+    to_list += servers
+    for listed in list_tools_sync(to_list, timeout=timeout) if to_list else ():
+        found += [SourcedTool(tool, listed.server.label, listed.namespace) for tool in listed.tools]
+        if not listed.tools:
+            notes.append(f"{listed.server.label} has no tools")
+    if not found:
+        raise CatalogueFileError("There are no tools in what was given. Give a file or an MCP server that has some.")
+    return merge_tools(found), notes
 
 
 def merge_tools(found: Iterable[SourcedTool]) -> list[Tool]:
@@ -180,6 +225,15 @@ def merge_tools(found: Iterable[SourcedTool]) -> list[Tool]:
     return merged
 
 
+def _is_folder(source: str | Path) -> bool:
+    return source != STDIN and Path(source).is_dir()
+
+
+def _some(texts: Iterable[str]) -> str:
+    first, *others = texts
+    return f"{first} and {len(others)} more" if others else first
+
+
 def _is_same(one: Tool, other: Tool) -> bool:
     return _record_id(one) == _record_id(other) and same_tool(one, other)
 
@@ -196,7 +250,7 @@ class _Reader:
         self._origin = origin
         self._tools: list[SourcedTool] = []
         self._servers: list[ServerEntry] = []
-        self._incomplete: list[str] = []
+        self._notes: list[str] = []
         self._unknown: CatalogueFileError | None = None
 
     def read(self, document: object, place: str) -> None:
@@ -220,7 +274,7 @@ class _Reader:
             raise self._unknown or _NoToolsError(f"{named} holds no tools. {_EXPECTED}")
         if self._unknown is not None:
             raise CatalogueFileError(str(self._unknown))  # no _NoToolsError: the others are tools
-        return SourceContents(tuple(self._tools), tuple(self._servers), incomplete=tuple(self._incomplete))
+        return SourceContents(tuple(self._tools), tuple(self._servers), tuple(self._notes))
 
     def _entries(self, document: object, place: str, path: str) -> Iterator[tuple[str, str | None, object]]:
         """Give what should be tools, with its place and key; ``path`` leads from the place to the document."""
@@ -237,7 +291,7 @@ class _Reader:
             )
         if isinstance(inner, list) or (isinstance(inner, Mapping) and not _is_one_tool(inner)):
             if document.get("nextCursor"):
-                self._incomplete.append(place)
+                self._notes.append(f"{place} is one page of several (it has a 'nextCursor'); the next is not in it")
             yield from self._entries(inner, place, f"{path}tools")
         elif isinstance(result, Mapping) and "tools" in result:
             yield from self._entries(result, place, f"{path}result.")

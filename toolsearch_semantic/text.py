@@ -142,17 +142,18 @@ def query_words(query: str) -> dict[str, tuple[str, ...]]:
 STOP_WORDS = frozenset(
     {
         "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
-        "been", "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "for", "from",
-        "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in",
-        "into", "is", "it", "its", "just", "let", "me", "might", "more", "most", "must", "my", "no", "nor",
-        "not", "now", "of", "on", "onto", "or", "our", "ours", "out", "over", "own", "please", "shall", "she",
-        "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these",
-        "they", "this", "those", "to", "too", "under", "until", "up", "us", "very", "was", "we", "were", "what",
-        "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your",
-        "yours",
+        "been", "before", "being", "but", "by", "can", "could", "couldn", "d", "did", "didn", "do", "does",
+        "doesn", "doing", "don", "for", "from", "give", "going", "had", "has", "have", "having", "he", "help",
+        "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "just",
+        "know", "let", "like", "ll", "m", "me", "might", "more", "most", "must", "my", "need", "no", "nor",
+        "not", "now", "of", "on", "onto", "or", "our", "ours", "out", "over", "own", "please", "re", "s",
+        "shall", "she", "should", "so", "some", "such", "t", "tell", "than", "that", "the", "their", "them",
+        "then", "there", "these", "they", "this", "those", "to", "too", "under", "until", "up", "us", "ve",
+        "very", "want", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why",
+        "will", "with", "won", "would", "wouldn", "you", "your", "yours",
     }
 )  # fmt: skip
-"""English function words, which tell one tool from another hardly ever."""
+"""English words that any request may have: function words, what is left of contractions, and how one asks."""
 
 
 # Letters and digits of any script. Marks are word characters only in blocks where a word is torn without them

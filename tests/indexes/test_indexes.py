@@ -129,8 +129,8 @@ def test_a_hybrid_ranking_is_exact_though_its_candidates_are_few() -> None:
 
 def test_a_lexical_score_is_the_share_of_what_the_query_could_reach() -> None:
     index = LexicalIndex([Document(text_fields(Tool("weather", "")))])
-    # One term in the name alone: 4 / (1 - .5 + .5 * 1 / 4), saturated with k1 = 1.2; no other term in the query.
-    frequency = 4 / 0.625
+    # One term in the name alone: 3 / (1 - .75 + .75 * 1 / 4), saturated with k1 = 1.2; no other term in the query.
+    frequency = 3 / 0.4375
     assert index.scores("weather")[0] == pytest.approx(frequency / (1.2 + frequency), abs=1e-6)
     # An unknown word weighs 0.3 of the only idf there is.
     assert index.scores("weather zebra")[0] == pytest.approx(frequency / (1.2 + frequency) / 1.3, abs=1e-6)

@@ -35,11 +35,11 @@ UNKNOWN_TERM_SHARE = 0.3
 # Usual lengths are constants and not the catalogue's means: a tool's weight for a term must not change when
 # another tool is added. Values: see models/fit_scores.py, which chooses them on the training sets.
 FIELDS: Mapping[str, FieldWeight] = {
-    "name": FieldWeight(4.0, 4.0, 0.5, False),
-    "namespace": FieldWeight(2.0, 2.0, 0.5, False),
-    "description": FieldWeight(1.0, 16.0, 0.5, True),
-    "parameter_names": FieldWeight(0.5, 8.0, 0.5, False),
-    "parameter_descriptions": FieldWeight(0.3, 24.0, 0.5, True),
+    "name": FieldWeight(3.0, 4.0, 0.75, False),
+    "namespace": FieldWeight(2.0, 2.0, 0.75, False),
+    "description": FieldWeight(1.0, 16.0, 0.75, True),
+    "parameter_names": FieldWeight(0.5, 8.0, 0.75, False),
+    "parameter_descriptions": FieldWeight(0.3, 24.0, 0.75, True),
 }
 
 

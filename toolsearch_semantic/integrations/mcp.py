@@ -2,7 +2,8 @@
 
 ::
 
-    tools = [tool for server in await list_tools([McpServer.from_command("uvx mcp-server-git")]) for tool in server.tools]
+    [git] = await list_tools([McpServer.from_command("uvx mcp-server-git")])
+    git.namespace, git.tools
 
 A server that is started here gets the few environment variables that the SDK passes on (``PATH``, ``HOME``, …) and
 those of its configuration; it is stopped again before the call returns.
@@ -279,19 +280,16 @@ def _explained(error: BaseException, server: McpServer) -> str:
     from mcp_types import CONNECTION_CLOSED
     from pydantic import ValidationError
 
-    if isinstance(error, FileNotFoundError) and server.transport == "stdio":
-        return f"cannot be started: there is no command {server.command[0]!r}"
     if isinstance(error, OSError) and server.transport == "stdio":
-        return f"cannot be started: {error.strerror or error}"
-    if isinstance(error, httpx2.ConnectError):
-        return f"cannot be reached: {_told(error, server)}"
+        missing = f"there is no command {server.command[0]!r}" if isinstance(error, FileNotFoundError) else None
+        return f"cannot be started: {missing or error.strerror or error}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return "ended before it had listed its tools"
-    if isinstance(error, MCPError | httpx2.HTTPError):
-        return f"answered with an error: {_told(error, server)}"
     if isinstance(error, ValidationError):
         return "answered with something that is not a list of MCP tools"
-    return f"failed: {_told(error, server)}"
+    refused = isinstance(error, httpx2.ConnectError)
+    what = "answered with an error" if isinstance(error, MCPError | httpx2.HTTPError) else "failed"
+    return f"{'cannot be reached' if refused else what}: {_told(error, server)}"
 
 
 def _advice(server: McpServer) -> str:
