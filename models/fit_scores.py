@@ -1,6 +1,6 @@
 """Fit how a model's cosines and the lexical score become one score, and write it into the model's folder.
 
-    python models/fit_scores.py models/toolsearch-static ../shared/data/train
+    python models/fit_scores.py models/toolsearch-static ../shared/data/train --report ../shared/data/dev
 
 Each folder below the data folder holds `tools.jsonl` and `queries.jsonl`. Two things are fitted, on these sets alone:
 the weight of the cosine beside the square root of the lexical score, and for each of the semantic and the hybrid
@@ -8,7 +8,7 @@ score a logistic curve (by Newton's method, sets weighing the same) that estimat
 a request, among the tools that either ranking puts in its first 20. The weight is the highest whose mean nDCG@10 over
 the sets is within 0.002 of the best: template-made requests repeat their tool's words more than people do, so where
 the sets hardly tell weights apart, meaning gets the benefit. Every figure that is printed for a set comes from a fit
-on the other sets. Runs with numpy and the package; it takes about a minute.
+on the other sets; the sets of `--report` take no part in it. Runs with numpy and the package; it takes about a minute.
 """
 
 import argparse
@@ -140,15 +140,29 @@ def calibration_error(score: LogisticScore, sample: Sample) -> float:
     return float(np.sum(gaps))
 
 
+def labelled_sets(folder: Path) -> list[Path]:
+    """Find the sets of a data folder whose labels say which tool is right."""
+    return [f for f in sorted(folder.iterdir()) if (f / "queries.jsonl").is_file() and f.name not in LEFT_OUT]
+
+
+def print_row(sample: Sample, score: LogisticScore) -> None:
+    """Print how the three rankings do on a set, and how far the hybrid score is from the truth."""
+    weight = score.cosine / (score.cosine + score.lexical)
+    print(
+        f"{sample.name:16} {sample.ndcg(0.0):8.3f} {sample.ndcg(1.0):8.3f} {sample.ndcg(weight):8.3f} "
+        f"{weight:7.2f} {calibration_error(score, sample):7.3f}",
+        flush=True,
+    )
+
+
 def main() -> int:
     """Fit, print what each set makes of a fit on the others, and write the fit on all."""
     parser = argparse.ArgumentParser(description="Fit a static model's scoring on labelled requests.")
     parser.add_argument("model", type=Path, help="the model's folder, which is changed")
     parser.add_argument("data", type=Path, help="a folder of sets, each with tools.jsonl and queries.jsonl")
+    parser.add_argument("--report", type=Path, help="another such folder, whose sets are scored with the final fit")
     arguments = parser.parse_args()
-    folders = [
-        f for f in sorted(arguments.data.iterdir()) if (f / "queries.jsonl").is_file() and f.name not in LEFT_OUT
-    ]
+    folders = labelled_sets(arguments.data)
     if len(folders) < FEWEST_SETS:
         print(
             f"{arguments.data} holds {len(folders)} labelled sets; at least {FEWEST_SETS} are needed", file=sys.stderr
@@ -156,15 +170,9 @@ def main() -> int:
         return 2
     encoder = StaticEncoder(arguments.model)
     samples = [read_sample(folder, encoder) for folder in folders]
-    print(f"{'set':14} {'lexical':>8} {'semantic':>8} {'hybrid':>8} {'weight':>7} {'error':>7}  (nDCG@10)")
+    print(f"{'set':16} {'lexical':>8} {'semantic':>8} {'hybrid':>8} {'weight':>7} {'error':>7}  (nDCG@10)")
     for sample in samples:
-        elsewhere = fit_hybrid([other for other in samples if other is not sample])
-        weight = elsewhere.cosine / (elsewhere.cosine + elsewhere.lexical)
-        print(
-            f"{sample.name:14} {sample.ndcg(0.0):8.3f} {sample.ndcg(1.0):8.3f} {sample.ndcg(weight):8.3f} "
-            f"{weight:7.2f} {calibration_error(elsewhere, sample):7.3f}",
-            flush=True,
-        )
+        print_row(sample, fit_hybrid([other for other in samples if other is not sample]))
     semantic, hybrid = fit_semantic(samples), fit_hybrid(samples)
     path = arguments.model / MANIFEST
     manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -185,6 +193,8 @@ def main() -> int:
     }
     path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     print(f"wrote {path}: {semantic}, {hybrid}")
+    for folder in labelled_sets(arguments.report) if arguments.report else []:
+        print_row(read_sample(folder, encoder), hybrid)
     return 0
 
 

@@ -146,3 +146,16 @@ def test_a_bundled_model_that_is_not_installed_says_where_it_was_looked_for() ->
 def test_files_outside_the_manifest_do_not_matter(model_copy: Path) -> None:
     shutil.copy(model_copy / "toolsearch.json", model_copy / "notes.json")
     assert StaticEncoder(model_copy).dimension == 256
+
+
+def test_the_first_values_of_known_vectors_are_pinned() -> None:
+    """A wrong pooling, normalisation or tokenizer cannot pass; new weights change these on purpose."""
+    rows = BundledEncoder().encode_queries(
+        ["refund a payment", "get weather. Forecast of temperature and rain for a city"]
+    )
+    expected = [
+        [-0.079014, -0.052705, 0.030868, 0.017157, 0.034176, -0.051677],
+        [-0.027703, -0.048637, 0.007370, -0.153831, 0.021950, -0.047394],
+    ]
+    np.testing.assert_allclose(rows[:, :6], expected, atol=1e-5)
+    assert BundledEncoder().fingerprint == "static-7543fff4f201a049bbae394f21714776"
