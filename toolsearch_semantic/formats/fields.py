@@ -49,7 +49,7 @@ def field_of(obj: object, name: str) -> Any:
 
     An attribute that raises counts as missing: asking an unknown object what it is must not fail.
     """
-    if isinstance(obj, Mapping):
+    if type(obj) is dict or isinstance(obj, Mapping):  # the first test is much the faster
         return obj.get(name, MISSING)
     try:
         return getattr(obj, name, MISSING)
@@ -91,38 +91,37 @@ def made_tool(
         )
     if not called.strip():
         raise InvalidToolError(f"Its name is blank: {shown(called)}. Give it a name.")
-    of = f" of {shown(called)}"
-    options: dict[str, Any] = {}
-    if schema is not None and schema is not MISSING:
-        options["input_schema"] = _object_schema(schema, of)
     return Tool(
-        name=called,
-        description=_text("description", description, of) or "",
-        execute=execute,
-        namespace=_text("namespace", namespace, of),
-        search_text=_text("search_text", search_text, of),
-        source=source,
-        **options,
+        called,
+        _text("description", description, called) or "",
+        _object_schema(schema, called),
+        execute,
+        _text("namespace", namespace, called),
+        _text("search_text", search_text, called),
+        source,
     )
 
 
-def _text(field: str, value: object, of: str | None) -> str | None:
+def _text(field: str, value: object, owner: str | None) -> str | None:
     if value is None or value is MISSING:
         return None
     if not isinstance(value, str):
-        raise InvalidToolError(f"The {field}{of or ''} must be a string, not {type(value).__name__} {shown(value)}.")
+        of = "" if owner is None else f" of {shown(owner)}"
+        raise InvalidToolError(f"The {field}{of} must be a string, not {type(value).__name__} {shown(value)}.")
     return value
 
 
-def _object_schema(schema: object, of: str) -> Mapping[str, Any]:
-    if not isinstance(schema, Mapping):
+def _object_schema(schema: object, owner: str) -> Mapping[str, Any]:
+    if schema is None or schema is MISSING:
+        return {"type": "object", "properties": {}}
+    if not (type(schema) is dict or isinstance(schema, Mapping)):
         raise InvalidToolError(
-            f"The schema{of} must be a JSON Schema object, not {type(schema).__name__} {shown(schema)}. "
+            f"The schema of {shown(owner)} must be a JSON Schema object, not {type(schema).__name__} {shown(schema)}. "
             "Leave it out where the tool takes no arguments."
         )
     declared = schema.get("type", "object")
     if declared != "object" and not (isinstance(declared, list) and "object" in declared):
         raise InvalidToolError(
-            f"The schema{of} must describe an object (the arguments by name), not type {shown(declared)}."
+            f"The schema of {shown(owner)} must describe an object (the arguments by name), not type {shown(declared)}."
         )
     return schema

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from toolsearch_semantic.errors import InvalidToolError, ToolNameConflictError, UnknownToolShapeError
 from toolsearch_semantic.formats.anthropic import is_anthropic, read_anthropic
@@ -33,7 +34,8 @@ _ACCEPTED = (
 
 # The first that matches reads it. Objects of frameworks come before callables, because some of them can be called;
 # `input_schema` comes before the flat OpenAI shape, which would read such a tool as one without arguments.
-_FORMATS: tuple[tuple[Callable[[object], bool], Callable[..., Tool]], ...] = (
+_Format = tuple[Callable[[object], bool], Callable[..., Tool]]
+_FORMATS: tuple[_Format, ...] = (
     (is_langchain, read_langchain),
     (is_haystack, read_haystack),
     (is_pydantic_ai, read_pydantic_ai),
@@ -45,6 +47,16 @@ _FORMATS: tuple[tuple[Callable[[object], bool], Callable[..., Tool]], ...] = (
     (is_pydantic_model, read_pydantic_model),
     (is_function, read_function),
 )
+
+# Plain dicts are what requests bring by the thousand; they need not be asked whether they are a framework's object.
+_DICT_FORMATS = tuple(
+    (matches, read)
+    for matches, read in _FORMATS
+    if matches in {is_openai_chat, is_anthropic, is_mcp, is_openai_responses, is_record}
+)
+
+# What read a Pydantic object of this class before: its fields are fixed, and asking for absent ones is slow.
+_MODEL_FORMATS: WeakKeyDictionary[type, _Format] = WeakKeyDictionary()
 
 _NO_TOOL_TYPES = {
     "custom": "It takes free text where a tool that can be searched for has a schema of named arguments.",
@@ -152,8 +164,10 @@ def read_tools(tools: Mapping[str, Any] | Iterable[Any]) -> NamedTools:
 def _read(obj: object, key: str | None, where: str) -> Tool:
     if isinstance(obj, Tool):
         return obj
-    for matches, read in _FORMATS:
+    for matches, read in _formats_for(obj):
         if matches(obj):
+            if _is_model(obj):
+                _MODEL_FORMATS[type(obj)] = (matches, read)
             try:
                 return read(obj, key=key)
             except InvalidToolError as error:
@@ -167,6 +181,13 @@ def _checked_key(key: object, where: str) -> str:
     if not isinstance(key, str) or not key.strip():
         raise InvalidToolError(f"{where}: a key must be a non-blank string, not {type(key).__name__} {shown(key)}.")
     return key
+
+
+def _formats_for(obj: object) -> Sequence[_Format]:
+    if type(obj) is dict:
+        return _DICT_FORMATS
+    known = _MODEL_FORMATS.get(type(obj))
+    return _FORMATS if known is None else (known, *_FORMATS)
 
 
 def _hint(obj: object) -> str:

@@ -1,0 +1,1 @@
+"""Where it is remembered which tools a thread has loaded."""
