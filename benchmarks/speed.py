@@ -176,8 +176,9 @@ def main() -> None:
              f"ratio {by_faiss / by_numpy:.2f}")
         )  # fmt: skip
     source = "the demo catalogue, varied" if arguments.tools is None else arguments.tools.name
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {version('numpy')}, "
-          f"faiss-cpu {version('faiss-cpu')}; commit {commit()}; {len(records):,} tools of {source}")  # fmt: skip
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "faiss-cpu", "tokenizers"))
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}")
+    print(f"commit {commit()}; {len(records):,} tools of {source}")
     for label, value in rows:
         print(f"{label:38} {value}")
 

@@ -5,7 +5,8 @@
 Each folder below the data folder holds `tools.jsonl` and `queries.jsonl`. Two things are fitted, on these sets alone:
 the weight of the cosine beside the square root of the lexical score, and for each of the semantic and the hybrid
 score a logistic curve (by Newton's method, sets weighing the same) that estimates the probability that a tool answers
-a request, among the tools that either ranking puts in its first 20. The weight is the highest whose mean nDCG@10 over
+a request, among the tools that either ranking puts in its first 20. `weak_below` is the hybrid score that one right
+tool in ten does not reach. The weight is the highest whose mean nDCG@10 over
 the sets is within 0.002 of the best: template-made requests repeat their tool's words more than people do, so where
 the sets hardly tell weights apart, meaning gets the benefit. Every figure that is printed for a set comes from a fit
 on the other sets; the sets of `--report` take no part in it. Runs with numpy and the package; it takes about a minute.
@@ -41,6 +42,7 @@ BINS = 10
 WITHIN = 0.002
 CONVERGED = 1e-10
 FEWEST_SETS = 3
+WEAK_SHARE = 0.1
 SEED = 0
 
 
@@ -174,6 +176,11 @@ def main() -> int:
     for sample in samples:
         print_row(sample, fit_hybrid([other for other in samples if other is not sample]))
     semantic, hybrid = fit_semantic(samples), fit_hybrid(samples)
+    right = [
+        hybrid(cosine[relevant], lexical[relevant]).max()
+        for sample in samples
+        for cosine, lexical, relevant in zip(sample.cosines, sample.lexical, sample.relevant, strict=True)
+    ]
     path = arguments.model / MANIFEST
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["scoring"] = {
@@ -184,6 +191,7 @@ def main() -> int:
             "cosine": hybrid.cosine,
             "lexical": hybrid.lexical,
         },
+        "weak_below": round(float(np.quantile(right, WEAK_SHARE)), 3),
         "provenance": {
             "recipe": "models/fit_scores.py",
             "text_version": TEXT_VERSION,

@@ -16,10 +16,12 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 # Lower layers first; a module imports from its own layer's part and from layers before it.
 LAYERS = [
-    {"errors", "tool", "text", "scores", "options", "checksums"},
-    {"formats", "encoders", "indexes"},
+    {"errors", "tool", "text", "scores", "options", "checksums", "hits"},
+    {"formats", "encoders", "indexes", "stores"},
     {"catalogue", "saved"},
-    {"search"},
+    {"search", "messages"},
+    {"meta_tools", "access", "request_catalogue", "near"},
+    {"processor"},
     {"integrations"},
     {"sources"},
     {"cli"},

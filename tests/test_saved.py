@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import BreakableEncoder
 from toolsearch_semantic import SavedIndexError, Tool, ToolSearch
-from toolsearch_semantic.saved import Mode
+from toolsearch_semantic.options import Mode
 
 QUERIES = ["who is on call right now", "refund_payment", "天气", "select:get_on_call,list_devices"]
 

@@ -20,7 +20,7 @@ from toolsearch_semantic import (
     UnknownToolShapeError,
 )
 from toolsearch_semantic.encoders.base import CalibratedEncoder, Encoder
-from toolsearch_semantic.saved import Mode
+from toolsearch_semantic.options import Mode
 from toolsearch_semantic.text import searchable_text, text_fields
 
 MODES: list[Mode] = ["semantic", "lexical", "hybrid"]

@@ -16,8 +16,9 @@ from toolsearch_semantic.errors import (
     UnknownToolShapeError,
 )
 from toolsearch_semantic.formats.read import as_tool, as_tools
+from toolsearch_semantic.hits import SearchHit
 from toolsearch_semantic.options import SearchOptions
-from toolsearch_semantic.search import SearchHit, ToolSearch
+from toolsearch_semantic.search import ToolSearch
 from toolsearch_semantic.tool import Tool
 
 __all__ = [

@@ -6,20 +6,25 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from toolsearch_semantic.errors import InvalidOptionError
 
-__all__ = ["SearchOptions"]
+__all__ = ["Mode", "SearchOptions"]
+
+Mode = Literal["semantic", "lexical", "hybrid"]
+"""How a catalogue is ranked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What bounds a search's hits.
+    """How an agent's search is answered.
 
     Args:
         top_k: The most hits, at least 1.
         min_score: The lowest score of a hit, in 0..1; a hit always scores above 0.
+        auto_load: Whether what is found is loaded at once, without ``load_tool``.
+        preselect: How many tools a new user message loads before its first step; 0 is none.
 
     Raises:
         InvalidOptionError: A value is of a wrong type or out of range.
@@ -27,10 +32,15 @@ class SearchOptions:
 
     top_k: int = 5
     min_score: float = 0.0
+    auto_load: bool = False
+    preselect: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "top_k", _positive_integer("top_k", self.top_k))
+        object.__setattr__(self, "top_k", _integer("top_k", self.top_k, least=1))
         object.__setattr__(self, "min_score", _share("min_score", self.min_score))
+        if not isinstance(self.auto_load, bool):
+            raise InvalidOptionError(f"auto_load must be True or False, not {self.auto_load!r}.")
+        object.__setattr__(self, "preselect", _integer("preselect", self.preselect, least=0))
 
     @classmethod
     def read(cls, options: SearchOptions | Mapping[str, Any] | None) -> Self:
@@ -58,15 +68,15 @@ class SearchOptions:
         return cls(**values)
 
 
-def _positive_integer(name: str, value: object) -> int:
+def _integer(name: str, value: object, *, least: int) -> int:
     try:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidOptionError(f"{name} must be an integer of at least 1, not {value!r}.") from None
-    if number < 1:
-        raise InvalidOptionError(f"{name} must be at least 1, not {value!r}.")
+        raise InvalidOptionError(f"{name} must be an integer of at least {least}, not {value!r}.") from None
+    if number < least:
+        raise InvalidOptionError(f"{name} must be at least {least}, not {value!r}.")
     return number
 
 

@@ -15,15 +15,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from toolsearch_semantic.checksums import FileEntry, what_differs
 from toolsearch_semantic.errors import SavedIndexError
+from toolsearch_semantic.options import Mode
 from toolsearch_semantic.text import TEXT_VERSION
 
-__all__ = ["Mode", "SavedIndex", "read_saved", "write_saved"]
-
-Mode = Literal["semantic", "lexical", "hybrid"]
+__all__ = ["SavedIndex", "check_target", "read_saved", "write_saved"]
 
 MANIFEST = "manifest.json"
 _FORMAT_VERSION = 1
@@ -58,12 +57,11 @@ class _Manifest:
     files: Mapping[str, FileEntry]
 
 
-def write_saved(folder: Path, saved: SavedIndex) -> None:
-    """Save atomically; the folder is made where it does not exist.
+def check_target(folder: Path) -> None:
+    """Check that a folder may take an index: it is new, empty, or holds one.
 
     Raises:
-        SavedIndexError: The folder holds something else than a saved index.
-        OSError: The disk is full, or the folder may not be written; an index that was there is still whole.
+        SavedIndexError: It holds something else.
     """
     if folder.exists() and not (folder / MANIFEST).is_file():
         # A save that was killed before its first manifest leaves such files.
@@ -73,6 +71,16 @@ def write_saved(folder: Path, saved: SavedIndex) -> None:
                 f"{str(folder)!r} holds something else than a saved index, and is left as it is. "
                 "Give a new or an empty folder."
             )
+
+
+def write_saved(folder: Path, saved: SavedIndex) -> None:
+    """Save atomically; the folder is made where it does not exist.
+
+    Raises:
+        SavedIndexError: The folder holds something else than a saved index.
+        OSError: The disk is full, or the folder may not be written; an index that was there is still whole.
+    """
+    check_target(folder)
     folder.mkdir(parents=True, exist_ok=True)
     before = _files_of(folder)
     unique = uuid.uuid4().hex

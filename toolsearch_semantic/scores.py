@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNCALIBRATED", "ConvexScore", "LogisticScore", "ScoreFunction", "Scoring"]
+__all__ = ["LEXICAL_WEAK_BELOW", "UNCALIBRATED", "ConvexScore", "LogisticScore", "ScoreFunction", "Scoring"]
 
 
 class ScoreFunction(Protocol):
@@ -68,11 +68,18 @@ class LogisticScore:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How one encoder's cosines become scores, alone and with the lexical score."""
+    """How one encoder's cosines become scores, alone and with the lexical score.
+
+    A semantic or hybrid score below ``weak_below`` is one that hardly any right tool has.
+    """
 
     semantic: ConvexScore | LogisticScore
     hybrid: ConvexScore | LogisticScore
+    weak_below: float = 0.3
 
 
 UNCALIBRATED = Scoring(semantic=ConvexScore(1.0), hybrid=ConvexScore(0.7))
 """For an encoder without a fitted scoring: the cosine itself, and the mean that general models did best with."""
+
+LEXICAL_WEAK_BELOW = 0.1
+"""The same bound for lexical scores: one right tool in ten scores lower on the training sets."""

@@ -6,6 +6,7 @@ import logging
 import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -27,39 +28,19 @@ from toolsearch_semantic.errors import (
 )
 from toolsearch_semantic.formats.read import NamedTools, as_tool, read_tools
 from toolsearch_semantic.formats.record import to_record
+from toolsearch_semantic.hits import SearchHit
 from toolsearch_semantic.indexes.base import Document, Index, Query, Ranking
 from toolsearch_semantic.indexes.hybrid import HybridIndex
 from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
-from toolsearch_semantic.options import SearchOptions
-from toolsearch_semantic.saved import Mode, SavedIndex, read_saved, write_saved
+from toolsearch_semantic.options import Mode, SearchOptions
+from toolsearch_semantic.saved import SavedIndex, read_saved, write_saved
 from toolsearch_semantic.text import clean, searchable_text, text_fields
 from toolsearch_semantic.tool import Tool
 
-__all__ = ["SearchHit", "ToolSearch"]
+__all__ = ["ToolSearch"]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A tool that was found.
-
-    Args:
-        tool: The tool.
-        score: Relevance in (0, 1].
-        source: Which ranking gave the score: ``"lexical"`` from a hybrid search means that it fell back.
-        cosine: Cosine of the query with the tool's text, in -1..1; None where no encoder ran.
-        lexical: The lexical score, in 0..1; None where no keywords were scored.
-        words: The query's words that the tool's text has.
-    """
-
-    tool: Tool
-    score: float
-    source: Mode
-    cosine: float | None = None
-    lexical: float | None = None
-    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +197,24 @@ class ToolSearch:
             catalogue, gone = old.catalogue.without(names)
             semantic = None if old.semantic is None else old.semantic.without(gone)
             self._state = _State(catalogue, old.lexical.without(gone), semantic)
+
+    def extended(self, tools: Mapping[str, Any] | Iterable[Any], *, without: Iterable[str] = ()) -> Self:
+        """Return a search over these tools and this one's, which stays as it is; encoder and vectors are shared.
+
+        Args:
+            tools: Tools to add at the end.
+            without: Names to leave out first.
+
+        Raises:
+            UnknownToolShapeError: Something among the tools is not a tool.
+            ToolNameConflictError: A different tool has one of their names.
+            ToolNotFoundError: A name to leave out is not in the catalogue.
+        """
+        new = copy(self)
+        new._changing = threading.Lock()
+        new.remove(without)
+        new.add(tools)
+        return new
 
     def save(self, path: str | Path) -> None:
         """Save definitions, aliases and vectors to a folder, replacing an index that is there in one step.

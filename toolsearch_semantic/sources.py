@@ -2,7 +2,7 @@
 
 A document is a list of tools, a mapping of key → tool, one tool, or what an MCP server answers to ``tools/list``:
 ``{"tools": [...]}``, also inside a JSON-RPC response. In JSON Lines, each line is a tool or such an answer. A
-configuration with ``mcpServers`` names servers to be listed (see ``integrations.mcp``).
+configuration with ``mcpServers`` names servers, which ``collect_tools`` lists together with the files.
 """
 
 from __future__ import annotations
@@ -302,8 +302,9 @@ class _Reader:
 
 
 def _is_one_tool(document: Mapping[str, Any]) -> bool:
-    # A string is no tool, so such a mapping has the fields of one tool and not the keys of many.
-    return any(isinstance(document.get(field), str) for field in ("name", "type", "description"))
+    # Strings and numbers are no tools, so such a mapping has the fields of one tool and not the keys of many.
+    fields = any(isinstance(document.get(field), str) for field in ("name", "type", "description"))
+    return fields or (bool(document) and not any(isinstance(value, Mapping) for value in document.values()))
 
 
 def _at(place: str, path: str) -> str:

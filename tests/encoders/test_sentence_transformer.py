@@ -16,7 +16,7 @@ from toolsearch_semantic.encoders.base import Encoder
 from toolsearch_semantic.encoders.bundled import BundledEncoder, bundled_folder
 from toolsearch_semantic.encoders.sentence_transformer import SentenceTransformerEncoder
 
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz:", *"##a ##b ##c".split()]
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz:", "##a", "##b", "##c"]
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_an_empty_folder_is_not_a_model(tmp_path: Path) -> None:
 
 def test_weights_that_are_missing_are_missed(copy: Path) -> None:
     (copy / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="no safetensors weights. Copy the folder again"):
+    with pytest.raises(ModelError, match=r"no safetensors weights\. Copy the folder again"):
         SentenceTransformerEncoder(copy)
 
 
