@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -177,23 +178,23 @@ def test_files_of_a_killed_save_are_removed_when_they_are_old(few: list[Tool], t
     assert new.exists()
 
 
-def _save(path: str, count: int) -> None:
-    search = ToolSearch([Tool(f"tool_{i}", f"number {i}") for i in range(count)])
-    for _ in range(25):
-        search.save(path)
+SAVE = """
+import sys
+from toolsearch_semantic import Tool, ToolSearch
+search = ToolSearch([Tool(f"tool_{i}", f"number {i}") for i in range(int(sys.argv[2]))])
+for _ in range(25):
+    search.save(sys.argv[1])
+"""
 
 
 def test_readers_and_writers_in_other_processes_always_find_one_whole_index(tmp_path: Path) -> None:
     ToolSearch([Tool("tool_0", "number 0")]).save(tmp_path)
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_save, args=(str(tmp_path), count)) for count in (3, 40)]
-    for writer in writers:
-        writer.start()
+    writers = [subprocess.Popen([sys.executable, "-c", SAVE, str(tmp_path), str(count)]) for count in (3, 40)]
     seen: set[int] = set()
-    while any(writer.is_alive() for writer in writers):
+    while any(writer.poll() is None for writer in writers):
         loaded = ToolSearch.load(tmp_path)
         assert np.isclose(loaded.search("tool_0")[0].score, 1.0)
         seen.add(len(loaded))
-    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert [writer.wait() for writer in writers] == [0, 0]
     assert seen <= {1, 3, 40}
     assert len(ToolSearch.load(tmp_path)) in {3, 40}

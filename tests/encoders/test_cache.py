@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -119,21 +120,21 @@ def test_a_bound_that_is_none_is_refused(bound: Any) -> None:
         MemoryVectorCache(max_bytes=bound)
 
 
-def _fill(path: str, number: int) -> None:
-    cache = SqliteVectorCache(path, timeout=60)
-    for i in range(100):
-        cache.put({cache_key("m", f"{number}-{i}"): np.array([number, i], np.float32)})
+FILL = """
+import sys
+import numpy as np
+from toolsearch_semantic.encoders.cache import SqliteVectorCache, cache_key
+path, number = sys.argv[1], int(sys.argv[2])
+cache = SqliteVectorCache(path, timeout=60)
+for i in range(100):
+    cache.put({cache_key("m", f"{number}-{i}"): np.array([number, i], np.float32)})
+"""
 
 
 def test_processes_share_a_sqlite_file(tmp_path: Path) -> None:
     path = tmp_path / "vectors.sqlite"
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_fill, args=(str(path), n)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    workers = [subprocess.Popen([sys.executable, "-c", FILL, str(path), str(number)]) for number in range(3)]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
     cache = SqliteVectorCache(path)
     keys = {cache_key("m", f"{n}-{i}"): [n, i] for n in range(3) for i in range(100)}
     assert {key: vector.tolist() for key, vector in cache.get(list(keys)).items()} == keys
