@@ -20,7 +20,8 @@ LAYERS = [
     {"formats", "encoders", "indexes", "stores"},
     {"catalogue", "saved"},
     {"search", "messages"},
-    {"meta_tools", "access", "request_catalogue", "near"},
+    {"meta_tools", "access", "request_catalogue", "near", "arguments", "bridge"},
+    {"receipts", "session"},
     {"processor"},
     {"integrations"},
     {"sources"},
@@ -76,10 +77,11 @@ def test_a_file_is_short_and_a_package_marker_holds_no_code(path: Path) -> None:
 def test_the_public_names_are_these() -> None:
     assert toolsearch_semantic.__all__ == sorted(toolsearch_semantic.__all__)
     assert set(toolsearch_semantic.__all__) == {
-        "CatalogueFileError", "Encoder", "EncodingError", "InvalidOptionError", "InvalidToolError",
-        "MissingDependencyError", "ModelError", "ModelNotFoundError", "SavedIndexError", "SearchHit",
-        "SearchOptions", "Tool", "ToolNameConflictError", "ToolNotFoundError", "ToolSearch", "ToolSearchError",
-        "UnknownToolShapeError", "as_tool", "as_tools",
+        "CatalogueFileError", "ContextStore", "Encoder", "EncodingError", "ErrorResult", "FilterArgs",
+        "InMemoryStore", "InvalidOptionError", "InvalidToolError", "MetaTools", "MissingDependencyError",
+        "ModelError", "ModelNotFoundError", "SavedIndexError", "SearchHit", "SearchOptions", "StateStats",
+        "StateStore", "StepResult", "Tool", "ToolNameConflictError", "ToolNotFoundError", "ToolSearch",
+        "ToolSearchError", "ToolSearchProcessor", "UnknownToolShapeError", "as_tool", "as_tools",
     }  # fmt: skip
     assert all(hasattr(toolsearch_semantic, name) for name in toolsearch_semantic.__all__)
 
@@ -89,7 +91,24 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     loaded = set(out.split())
     assert "toolsearch_semantic" in loaded
-    assert loaded & (HEAVY | {"pydantic", "langchain_core", "pydantic_ai", "haystack", "openai", "anthropic"}) == set()
+    assert (
+        loaded
+        & (
+            HEAVY
+            | {
+                "pydantic",
+                "asyncio",
+                "jsonschema",
+                "rapidfuzz",
+                "langchain_core",
+                "pydantic_ai",
+                "haystack",
+                "openai",
+                "anthropic",
+            }
+        )
+        == set()
+    )
 
 
 def test_every_error_derives_from_the_base_and_from_a_builtin() -> None:
@@ -103,9 +122,10 @@ def test_every_error_derives_from_the_base_and_from_a_builtin() -> None:
 def test_everything_works_with_sockets_blocked() -> None:
     code = """
 import socket
-def blocked(*args, **kwargs):
-    raise AssertionError("a socket was opened")
-socket.socket = socket.create_connection = socket.getaddrinfo = blocked
+class Blocked(socket.socket):
+    def __init__(self, *args, **kwargs):
+        raise AssertionError("a socket was opened")
+socket.socket = Blocked
 from toolsearch_semantic import ToolSearch
 hits = ToolSearch([{"name": "get_weather", "description": "Forecast for a city"}, {"name": "refund"}]).search("rain")
 print(hits[0].tool.name, hits[0].source)

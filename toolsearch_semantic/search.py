@@ -35,6 +35,7 @@ from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
 from toolsearch_semantic.options import Mode, SearchOptions
 from toolsearch_semantic.saved import SavedIndex, read_saved, write_saved
+from toolsearch_semantic.scores import LEXICAL_WEAK_BELOW
 from toolsearch_semantic.text import clean, searchable_text, text_fields
 from toolsearch_semantic.tool import Tool
 
@@ -172,6 +173,12 @@ class ToolSearch:
         ]
         others = sorted((row for row in best if row not in named), key=lambda row: (-best[row].score, row))
         return [*exact, *(best[row] for row in others if best[row].score >= options.min_score)][: options.top_k]
+
+    def is_weak(self, hit: SearchHit) -> bool:
+        """Tell whether a hit of this search scores so low that hardly any right tool does."""
+        if hit.source == "lexical" or self._encoder is None:
+            return hit.score < LEXICAL_WEAK_BELOW
+        return hit.score < scoring_of(self._encoder).weak_below
 
     def add(self, tools: Mapping[str, Any] | Iterable[Any]) -> None:
         """Add tools at the end of the catalogue; one that is there already is passed over.

@@ -16,12 +16,13 @@ from toolsearch_semantic.errors import (
 from toolsearch_semantic.formats.fields import shown
 from toolsearch_semantic.tool import Tool
 
-__all__ = ["provider_name", "provider_names", "tools_by_written_name"]
+__all__ = ["provider_name", "provider_names", "tools_by_written_name", "written_names"]
 
 _SEPARATOR = re.compile(r"[\s./\\:,;|]", re.ASCII)
 _FORBIDDEN = {False: re.compile(r"[^A-Za-z0-9_-]"), True: re.compile(r"[^A-Za-z0-9_.-]")}
 _HASH_LENGTH = 8
 _SHORTEST_MAXIMUM = 16
+_LENGTHS = (64, 128)  # OpenAI; Anthropic and MCP
 
 
 def provider_name(name: str, *, max_length: int, allow_dots: bool = False) -> str:
@@ -55,6 +56,16 @@ def provider_name(name: str, *, max_length: int, allow_dots: bool = False) -> st
     stem = forbidden.sub("_", folded)[: max_length - _HASH_LENGTH - 1].strip("_") or "tool"
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
     return f"{stem}_{digest}"
+
+
+def written_names(name: str) -> set[str]:
+    """Return every name that the writers of this package may give a tool, its own among them.
+
+    Args:
+        name: The tool's name.
+    """
+    written = {provider_name(name, max_length=length, allow_dots=dots) for length in _LENGTHS for dots in (False, True)}
+    return {name, *written}
 
 
 def provider_names(names: Iterable[str], *, max_length: int, allow_dots: bool = False) -> dict[str, str]:

@@ -1,0 +1,144 @@
+"""Who may find, load and call which tool: the caller's filter, asked once for each tool and phase of a step."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolsearch_semantic.tool import Tool
+
+__all__ = ["AccessFilter", "FilterArgs", "FilterPhase", "StepAccess"]
+
+logger = logging.getLogger(__name__)
+
+FilterPhase = Literal["search", "load", "active"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterArgs:
+    """What a filter decides on.
+
+    Args:
+        tool_name: The name that the tool is called by, never the key that it was given under.
+        tool: The tool, this request's own instance.
+        request_context: What the host passed with the request.
+        phase: ``"search"``: may it be found; ``"load"``: may it be loaded or suggested; ``"active"``: may it, having
+            been loaded, be shown and called in this step.
+    """
+
+    tool_name: str
+    tool: Tool
+    request_context: Mapping[str, Any]
+    phase: FilterPhase
+
+
+AccessFilter = Callable[[FilterArgs], bool | Awaitable[bool]]
+
+
+class ReportedOnce:
+    """Remembers which failures were logged, so that each is logged once; bounded."""
+
+    def __init__(self, bound: int = 10_000) -> None:
+        self._seen: set[tuple[str, FilterPhase]] = set()
+        self._bound = bound
+        self._lock = threading.Lock()
+
+    def is_new(self, name: str, phase: FilterPhase) -> bool:
+        """Tell whether this was not asked before, and remember it."""
+        with self._lock:
+            if (name, phase) in self._seen or len(self._seen) >= self._bound:
+                return False
+            self._seen.add((name, phase))
+            return True
+
+
+class StepAccess:
+    """The filter for one step of one request; fails closed.
+
+    Whatever is not the answer True is a denial: an exception, a rejection, another type, a time-out. Filters that
+    return awaitables run concurrently, at most ``concurrency`` at once, each at most ``timeout`` seconds; a plain
+    function runs on the event loop, so it should be quick.
+    """
+
+    def __init__(
+        self,
+        access: AccessFilter | None,
+        request_context: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        concurrency: int,
+        reported: ReportedOnce,
+    ) -> None:
+        self._access = access
+        self._request_context = request_context
+        self._timeout = timeout
+        self._concurrency = concurrency
+        self._reported = reported
+        # Futures of no event loop: two threads may run one step, each with its own loop.
+        self._answers: dict[tuple[str, FilterPhase], Future[bool]] = {}
+        self._lock = threading.Lock()
+
+    async def allowed(self, tools: Sequence[Tool], *phases: FilterPhase) -> list[bool]:
+        """Decide on tools, in order: whether each passes all phases; a phase after a denial is not asked."""
+        import asyncio
+
+        if self._access is None:
+            return [True] * len(tools)
+        bound = asyncio.Semaphore(self._concurrency)
+
+        async def passes(tool: Tool) -> bool:
+            async with bound:
+                for phase in phases:
+                    if not await self._answer(tool, phase):
+                        return False
+                return True
+
+        return list(await asyncio.gather(*(passes(tool) for tool in tools)))
+
+    async def _answer(self, tool: Tool, phase: FilterPhase) -> bool:
+        import asyncio
+
+        with self._lock:
+            future = self._answers.get((tool.name, phase))
+            if future is None:
+                own = self._answers[tool.name, phase] = Future()
+        if future is not None:
+            return await asyncio.wrap_future(future)
+        answer = False  # a cancelled question is a denial for whoever waits for the same answer
+        try:
+            answer = await self._ask(tool, phase)
+        finally:
+            own.set_result(answer)
+        return answer
+
+    async def _ask(self, tool: Tool, phase: FilterPhase) -> bool:
+        import asyncio
+
+        assert self._access is not None
+        arguments = FilterArgs(tool_name=tool.name, tool=tool, request_context=self._request_context, phase=phase)
+        try:
+            given: object = self._access(arguments)
+            if inspect.isawaitable(given):
+                given = await asyncio.wait_for(given, self._timeout)
+        except TimeoutError:
+            self._report(tool, phase, f"took longer than {self._timeout} s")
+            return False
+        except Exception as error:
+            self._report(tool, phase, f"raised {error!r}")
+            return False
+        if not isinstance(given, bool):
+            self._report(tool, phase, f"returned {type(given).__name__}, not a bool")
+            return False
+        return given
+
+    def _report(self, tool: Tool, phase: FilterPhase, what: str) -> None:
+        if self._reported.is_new(tool.name, phase):
+            logger.warning(
+                "The filter %s for tool %r in phase %r: denied.", what, tool.name, phase,
+                extra={"event": "denial", "tool": tool.name, "phase": phase},
+            )  # fmt: skip
