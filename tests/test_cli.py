@@ -312,7 +312,7 @@ def test_a_model_in_a_folder_is_used(tools: str) -> None:
         (["compare", "x", "--demo", "--index", "b"], "Give --tools, --mcp and --mcp-url together, or --index"),
         (["search", "x", "--index", "no/index"], "No saved index in 'no/index'"),
         (["search", "x", "--mcp", "no-such-server"], "MCP server 'no-such-server' cannot be started"),
-        (["search", "x", "--mcp", "run 'it"], "The MCP server's command \"run 'it\" cannot be split"),
+        (["search", "x", "--mcp", "run 'it"], "The MCP server's command cannot be split: No closing quotation"),
         (["search", "x", "--mcp-url", "localhost"], "The MCP server has no http or https URL."),
         (["search", "x", "--mcp", "y", "--mcp-timeout", "0"], "timeout must be a positive number of seconds, not 0.0."),
     ],

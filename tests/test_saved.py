@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -72,7 +73,7 @@ def test_saving_again_replaces_and_leaves_nothing_behind(few: list[Tool], tmp_pa
 
 def test_nothing_saved_can_run_code(few: list[Tool], tmp_path: Path) -> None:
     ToolSearch(few).save(tmp_path)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".faiss", ".json", ".jsonl"]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".jsonl", ".npy"]
     assert all(not path.read_bytes().startswith(b"\x80") for path in tmp_path.iterdir())
 
 
@@ -81,24 +82,31 @@ def only(folder: Path, pattern: str) -> Path:
     return path
 
 
-def edit(folder: Path, **changes: Any) -> None:
+def edit(folder: Path, *, digest: bool = True, **changes: Any) -> None:
+    """Change the manifest, with a true digest, as if somebody had written it so on purpose."""
     path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    manifest = json.loads(path.read_text()) | changes
+    if digest:
+        rest = {name: value for name, value in manifest.items() if name != "digest"}
+        manifest["digest"] = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(manifest))
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no manifest": (lambda f: (f / "manifest.json").unlink(), "manifest.json is not there"),
     "manifest cut": (lambda f: (f / "manifest.json").write_text('{"format_'), "not the manifest of a saved index"),
     "manifest of another kind": (lambda f: (f / "manifest.json").write_text("[]"), "not the manifest"),
-    "vectors missing": (lambda f: only(f, "*.faiss").unlink(), r"lacks '.*\.faiss'"),
+    "vectors missing": (lambda f: only(f, "*.npy").unlink(), r"lacks '.*\.npy'"),
     "tools missing": (lambda f: only(f, "*.jsonl").unlink(), r"lacks '.*\.jsonl'"),
-    "vectors cut": (lambda f: os.truncate(only(f, "*.faiss"), 100), "damaged: .*100 bytes, and should have"),
+    "vectors cut": (lambda f: os.truncate(only(f, "*.npy"), 100), "damaged: .*100 bytes, and should have"),
     "tools changed": (
         lambda f: only(f, "*.jsonl").write_bytes(only(f, "*.jsonl").read_bytes().replace(b"money", b"honey")),
         "SHA-256 differs",
     ),
     "other format": (lambda f: edit(f, format_version=2), "format version 2; this release reads 1"),
     "other text": (lambda f: edit(f, text_version=99), "text version 99; this release reads 1"),
+    "manifest changed": (lambda f: edit(f, digest=False, mode="semantic"), "damaged: its digest differs"),
+    "alias without a tool": (lambda f: edit(f, aliases={"key": "absent"}), "alias 'key'"),
     "other count": (lambda f: edit(f, tools=4), "contradicts its manifest"),
     "vectors without encoder": (lambda f: edit(f, encoder=None), "contradicts its manifest"),
     "leads out of the folder": (
@@ -169,13 +177,26 @@ def test_a_failed_save_leaves_the_old_index_whole(
 
 
 def test_files_of_a_killed_save_are_removed_when_they_are_old(few: list[Tool], tmp_path: Path) -> None:
-    old, new = tmp_path / "tools-old.jsonl", tmp_path / "vectors-new.faiss"
+    old, new = tmp_path / "tools-old.jsonl", tmp_path / "vectors-new.npy"
     for path in (old, new):
         path.write_text("half")
     os.utime(old, (time.time() - 7200,) * 2)
     ToolSearch(few).save(tmp_path)
     assert not old.exists()
     assert new.exists()
+
+
+def test_a_save_that_is_killed_leaves_one_whole_index(tmp_path: Path) -> None:
+    ToolSearch([Tool("tool_0", "number 0")]).save(tmp_path)
+    endless = SAVE.replace("range(25)", "iter(int, 1)")
+    for attempt in range(12):
+        saver = subprocess.Popen([sys.executable, "-c", endless, str(tmp_path), str(20 + attempt)])
+        time.sleep(1.0 + 0.037 * attempt)
+        saver.kill()
+        saver.wait()
+        loaded = ToolSearch.load(tmp_path)
+        assert len(loaded) in {1, *range(20, 21 + attempt)}
+        assert loaded.search("tool_0")[0].score == 1.0
 
 
 SAVE = """

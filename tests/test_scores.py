@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolsearch_semantic.encoders.bundled import BundledEncoder
-from toolsearch_semantic.scores import UNCALIBRATED, ConvexScore, LogisticScore, ScoreFunction
+from toolsearch_semantic.scores import UNCALIBRATED, ConvexScore, FusedScore, LogisticScore, ScoreFunction
 
 BUNDLED = BundledEncoder().scoring
 FUNCTIONS = [UNCALIBRATED.semantic, UNCALIBRATED.hybrid, BUNDLED.semantic, BUNDLED.hybrid, LogisticScore(-4, 9, 5)]
@@ -56,3 +56,12 @@ def test_a_curve_that_is_not_monotone_is_refused(values: tuple[Any, Any, Any]) -
 def test_a_weight_outside_0_to_1_is_refused() -> None:
     with pytest.raises(ValueError, match=r"0\.\.1, not 1\.5"):
         ConvexScore(1.5)
+
+
+def test_a_fused_score_is_never_less_than_its_share_of_meaning_alone() -> None:
+    weighted, semantic = LogisticScore(-4, 2, 5), LogisticScore(-3, 6, 0)
+    fused = FusedScore(weighted, semantic, 0.5, 0.1)
+    assert at(fused, 0.8, 0.0) == pytest.approx(0.5 * at(semantic, 0.8, 0.0))
+    assert at(fused, 0.3, 0.7) == pytest.approx(at(weighted, 0.3, 0.7))
+    with pytest.raises(ValueError, match=r"0\.\.1, not 2"):
+        FusedScore(weighted, semantic, 2, 0.1)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_an_empty_catalogue_finds_nothing(mode: Mode) -> None:
     assert (len(search), search.search("weather"), search.search("select:weather")) == (0, [], [])
 
 
-@pytest.mark.parametrize("query", [None, 3, b"weather", ["weather", None], {"query": "weather"}, {"weather"}])
+@pytest.mark.parametrize("query", [None, 3, b"weather", b"", ["weather", None], {"query": "weather"}, {"weather"}])
 def test_a_query_that_is_not_text_is_refused(few: list[Tool], query: Any) -> None:
     with pytest.raises(InvalidOptionError, match="a string or a sequence of strings"):
         ToolSearch(few, mode="lexical").search(query)
@@ -321,12 +322,16 @@ def test_searches_during_changes_see_one_whole_catalogue(demo: list[dict[str, An
     search = ToolSearch(demo[:100])
     moving = demo[100:]
     wrong: list[str] = []
+    seen: set[int] = set()
     done = threading.Event()
 
     def change() -> None:
-        for _ in range(15):
+        deadline = time.monotonic() + 30
+        while len(seen) < 2 and time.monotonic() < deadline:
             search.add(moving)
+            time.sleep(0.02)
             search.remove([record["name"] for record in moving])
+            time.sleep(0.02)
         done.set()
 
     def look() -> None:
@@ -336,6 +341,7 @@ def test_searches_during_changes_see_one_whole_catalogue(demo: list[dict[str, An
             found = names(search.search("refund a payment", top_k=10))
             if found not in expected.values():
                 wrong.append(repr(found))
+            seen.update(state for state, names_then in expected.items() if names_then == found)
 
     threads = [threading.Thread(target=look) for _ in range(3)] + [threading.Thread(target=change)]
     for thread in threads:
@@ -343,7 +349,76 @@ def test_searches_during_changes_see_one_whole_catalogue(demo: list[dict[str, An
     for thread in threads:
         thread.join()
     assert wrong == []
+    assert seen == {0, 1}
     assert len(search) == 100
+
+
+def test_of_tools_that_threads_add_at_once_none_is_lost() -> None:
+    search = ToolSearch(mode="lexical")
+    start = threading.Barrier(8)
+
+    def add(number: int) -> None:
+        start.wait()
+        for i in range(25):
+            search.add([Tool(f"tool_{number}_{i}")])
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(tool.name for tool in search.tools) == sorted(f"tool_{n}_{i}" for n in range(8) for i in range(25))
+    assert search.search("tool_3_7")[0].tool.name == "tool_3_7"
+
+
+def test_an_encoder_that_failed_on_tools_is_tried_again_by_a_later_search(
+    few: list[Tool], encoder: BreakableEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder.failing = RuntimeError("out of memory")
+    search = ToolSearch(few, encoder=encoder)
+    encoder.failing = None
+    assert search.search("refund")[0].source == "lexical"
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 6)
+    assert search.search("refund")[0].source == "hybrid"
+
+
+def test_whatever_goes_wrong_with_a_model_is_no_reason_to_answer_nothing(few: list[Tool]) -> None:
+    class Broken(BreakableEncoder):
+        def __init__(self) -> None:
+            """Have no dimension."""
+
+        @property
+        def dimension(self) -> int:
+            raise OSError("disk gone")
+
+        @dimension.setter
+        def dimension(self, value: int) -> None: ...
+
+        fingerprint = "broken"
+
+    assert ToolSearch(few, encoder=Broken()).search("refund")[0].source == "lexical"
+    with pytest.raises(EncodingError, match="disk gone"):
+        ToolSearch(few, encoder=Broken(), fallback=False)
+
+
+def test_a_name_of_separators_alone_is_not_found_by_others() -> None:
+    search = ToolSearch([Tool("_"), Tool("get_weather")], mode="lexical")
+    assert search.search("...") == []
+    assert names(search.search("get_weather"))[0] == "get_weather"
+
+
+def test_a_query_of_a_megabyte_is_searched_by_its_beginning(few: list[Tool]) -> None:
+    search = ToolSearch(few)
+    start = time.perf_counter()
+    assert names(search.search("refund payment " + "天气" * 500_000))[0] == "refund_payment"
+    assert time.perf_counter() - start < 2
+
+
+def test_a_hit_says_whether_the_query_named_it(few: list[Tool]) -> None:
+    hits = ToolSearch(few).search("get_weather")
+    assert (hits[0].tool.name, hits[0].by_name) == ("get_weather", True)
+    assert not any(hit.by_name for hit in hits[1:])
 
 
 def test_a_tool_with_an_empty_description_is_found_by_its_name() -> None:
@@ -401,3 +476,25 @@ def test_an_encoder_of_ones_own_needs_four_members_and_is_scored_by_its_cosine(f
     hit = ToolSearch(few, encoder=own, mode="semantic").search("translate the text")[0]
     assert hit.score == pytest.approx(hit.cosine)
     assert hit.tool.name == "translate_text"
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("a\u200bb", "ab"),
+        ("cafe\u0301", "café"),
+        ("ｆｕｌｌ", "full"),
+        ("soft\u00adly", "softly"),
+    ],
+)
+def test_a_name_is_found_however_its_letters_are_composed(name: str, query: str) -> None:
+    search = ToolSearch([Tool(name), Tool("other")], mode="lexical")
+    assert [(hit.tool.name, hit.score) for hit in search.search(query)] == [(name, 1.0)]
+    assert names(search.search(f"select:{query}")) == [name]
+
+
+@pytest.mark.parametrize("cache", ["vectors.sqlite", 3, object()])
+def test_what_is_no_cache_is_refused(cache: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="cache must have get and put"):
+        ToolSearch(cache=cache)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from toolsearch_semantic.errors import CatalogueFileError, ToolNameConflictError
-from toolsearch_semantic.sources import SourceContents, collect_tools, merge_tools, read_file, read_folder, read_source
+from toolsearch_semantic.merging import merge_tools
+from toolsearch_semantic.sources import SourceContents, collect_tools, read_file, read_folder, read_source
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 RECORD = {"name": "weather", "description": "Tells the weather.", "parameters": SCHEMA}
@@ -355,3 +357,31 @@ def test_servers_that_lie_in_a_folder_are_not_started(write: Write, tmp_path: Pa
         f"servers are started only from a file that is named itself, not from '{config}', mcpServers['evil']"
     ]
     assert not (tmp_path / "was-run").exists()
+
+
+def test_a_tool_that_its_provider_runs_is_passed_over_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([{"type": "bash_20250124", "name": "bash"}, {"name": "a", "input_schema": {}}]))
+    contents = read_file(path)
+    assert [one.tool.name for one in contents.tools] == ["a"]
+    assert len(contents.notes) == 1
+    assert "which its provider runs" in contents.notes[0]
+
+
+def test_no_path_is_not_the_current_folder() -> None:
+    with pytest.raises(CatalogueFileError, match="'' is no path"):
+        collect_tools([""])
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"name": "a", "description": "A"}]')
+    os.mkfifo(tmp_path / "b.json")
+    assert [one.tool.name for one in read_folder(tmp_path).tools] == ["a"]
+
+
+def test_tools_that_were_renamed_are_said(tmp_path: Path) -> None:
+    for stem in ("one", "two"):
+        (tmp_path / f"{stem}.json").write_text(json.dumps([{"name": "search", "description": stem}]))
+    tools, notes = collect_tools([tmp_path])
+    assert [tool.name for tool in tools] == ["one__search", "two__search"]
+    assert any("2 tools share their names with others, such as 'search'" in note for note in notes)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 import unicodedata
 from typing import Any
@@ -167,12 +168,35 @@ def test_what_is_too_long_is_cut_and_said() -> None:
     fields = text_fields(Tool("big", "word " * 200_000, {"type": "object", "properties": {"p" * 90_000: {}}}))
     assert len(fields.description) == DESCRIPTION_LIMIT
     assert len(fields.parameter_names) <= PARAMETERS_LIMIT
-    assert fields.cut == ("description",)
+    assert fields.cut == ("description", "parameter names")
     many = {f"parameter_number_{i}": {"description": "text " * 10} for i in range(1_000)}
     assert text_fields(Tool("big", "", {"type": "object", "properties": many})).cut == (
         "parameter names",
         "parameter descriptions",
     )
+
+
+def test_whatever_bound_a_schema_meets_is_said() -> None:
+    def cut(properties: dict[str, Any]) -> tuple[str, ...]:
+        return text_fields(Tool("t", "", {"type": "object", "properties": properties})).cut
+
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(2 * SCHEMA_DEPTH):
+        deep = {"type": "object", "properties": {"p": deep}}
+    assert cut({"deep": deep}) == ("schema depth",)
+    assert cut({"long": {"description": "text " * 2_000}}) == ("parameter descriptions",)
+    assert cut({"enum": {"enum": [str(i) for i in range(17)]}}) == ("enum values",)
+    assert "schema size" in cut({f"p{i}": {"anyOf": [{"type": "string"}, {"type": "null"}]} for i in range(4_000)})
+    assert cut({"plain": {"type": "string", "enum": ["a", "b"]}}) == ()
+
+
+def test_an_object_that_stands_in_two_places_is_read_in_both_as_after_writing_it() -> None:
+    day = {"type": "string", "description": "A day, as 2026-12-01"}
+    where = {"type": "object", "properties": {"city": {"description": "Name of a city"}}}
+    schema = {"type": "object", "properties": {"start": day, "end": day, "from": where, "to": where}}
+    fields = text_fields(Tool("book", "", schema))
+    assert fields.parameter_names == "start, end, from, city, to, city"
+    assert fields == text_fields(Tool("book", "", json.loads(json.dumps(schema))))
 
 
 def test_a_megabyte_of_text_is_read_in_an_instant() -> None:

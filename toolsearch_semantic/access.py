@@ -10,9 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolsearch_semantic.executing import described
 from toolsearch_semantic.tool import Tool
 
-__all__ = ["AccessFilter", "FilterArgs", "FilterPhase", "StepAccess"]
+__all__ = ["AccessFilter", "FilterArgs", "FilterPhase", "ReportedOnce", "StepAccess"]
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +108,7 @@ class StepAccess:
             future = self._answers.get((tool.name, phase))
             if future is None:
                 own = self._answers[tool.name, phase] = Future()
+                own.set_running_or_notify_cancel()  # so that who waits for it cannot cancel it for the others
         if future is not None:
             return await asyncio.wrap_future(future)
         answer = False  # a cancelled question is a denial for whoever waits for the same answer
@@ -121,15 +123,24 @@ class StepAccess:
 
         assert self._access is not None
         arguments = FilterArgs(tool_name=tool.name, tool=tool, request_context=self._request_context, phase=phase)
+        limit = asyncio.timeout(None)
         try:
             given: object = self._access(arguments)
             if inspect.isawaitable(given):
-                given = await asyncio.wait_for(given, self._timeout)
-        except TimeoutError:
-            self._report(tool, phase, f"took longer than {self._timeout} s")
+                limit = asyncio.timeout(self._timeout)
+                async with limit:
+                    given = await given
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._report(tool, phase, f"raised {error!r}")  # something that it waited for was cancelled, not the step
             return False
         except Exception as error:
-            self._report(tool, phase, f"raised {error!r}")
+            self._report(tool, phase, _late(self._timeout) if limit.expired() else f"raised {described(error)}")
+            return False
+        if limit.expired():  # it would not be stopped, and answered in the end
+            self._report(tool, phase, _late(self._timeout))
             return False
         if not isinstance(given, bool):
             self._report(tool, phase, f"returned {type(given).__name__}, not a bool")
@@ -142,3 +153,7 @@ class StepAccess:
                 "The filter %s for tool %r in phase %r: denied.", what, tool.name, phase,
                 extra={"event": "denial", "tool": tool.name, "phase": phase},
             )  # fmt: skip
+
+
+def _late(timeout: float | None) -> str:
+    return f"took longer than {timeout} s"

@@ -6,8 +6,9 @@ import json
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
+from toolsearch_semantic.meta_tools import printable, shown_name
 from toolsearch_semantic.tool import Tool
 
 __all__ = ["ArgumentsError", "read_arguments"]
@@ -24,31 +25,34 @@ class ArgumentsError(Exception):
     """The arguments do not fit; the message is for the model."""
 
 
-def read_arguments(tool: Tool, arguments: object) -> dict[str, Any]:
+def read_arguments(tool: Tool, arguments: object, *, null_is_absent: bool = False) -> dict[str, Any]:
     """Read arguments as a model's call brings them: an object, JSON text of one, or None for none.
 
     An argument that the schema does not name is refused, unless the schema says more about others than nothing.
+
+    Args:
+        tool: What is called.
+        arguments: What the model wrote.
+        null_is_absent: Leave out an optional argument that is null, as some models write what they do not give.
 
     Raises:
         ArgumentsError: They are no object, or break the schema; says which argument and what was expected.
     """
     if isinstance(arguments, str | bytes | bytearray):
         try:
-            arguments = json.loads(arguments) if arguments.strip() else {}
-        except ValueError as error:
-            raise ArgumentsError(
-                f"The arguments for {tool.name} are not valid JSON: {error}. {_expected(tool)}"
-            ) from error
+            arguments = json.loads(arguments, parse_constant=_refuse) if arguments.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise _wrong(tool, f"The arguments for {shown_name(tool.name)} are not valid JSON: {error}") from error
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
-        raise ArgumentsError(
-            f"The arguments for {tool.name} must be an object, not {_cut(json.dumps(arguments, default=repr))}. "
-            f"{_expected(tool)}"
-        )
+        raise _wrong(tool, f"The arguments for {shown_name(tool.name)} must be an object, not {_shown(arguments)}")
+    if null_is_absent:
+        required = tool.input_schema.get("required", ())
+        arguments = {name: value for name, value in arguments.items() if value is not None or name in required}
     complaints = [*_unknown(tool, arguments), *_broken(tool, arguments)]
     if complaints:
-        raise ArgumentsError(f"Wrong arguments for {tool.name}: {'; '.join(complaints)}. {_expected(tool)}")
+        raise _wrong(tool, f"Wrong arguments for {shown_name(tool.name)}: {'; '.join(complaints)}")
     return dict(arguments)
 
 
@@ -100,6 +104,21 @@ def _expected(tool: Tool) -> str:
     parts = [f"required {', '.join(required)}"] if required else []
     parts += [f"optional {', '.join(optional)}"] if optional else []
     return f"It takes: {'; '.join(parts)}."
+
+
+def _wrong(tool: Tool, what: str) -> ArgumentsError:
+    return ArgumentsError(printable(f"{what}. {_expected(tool)}"))
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON value")
+
+
+def _shown(arguments: object) -> str:
+    try:
+        return _cut(json.dumps(arguments))
+    except (TypeError, ValueError, RecursionError):
+        return type(arguments).__name__
 
 
 def _cut(text: str) -> str:

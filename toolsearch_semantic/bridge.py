@@ -21,7 +21,6 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     Args:
         start: Makes the coroutine; called on the loop that runs it.
     """
-
     import asyncio
 
     async def run() -> Result:

@@ -8,6 +8,7 @@ from typing import Self
 
 from toolsearch_semantic.errors import InvalidOptionError, ToolNameConflictError, ToolNotFoundError
 from toolsearch_semantic.formats.read import NamedTools, same_tool
+from toolsearch_semantic.text import clean, normalise
 from toolsearch_semantic.tool import Tool
 
 __all__ = ["SELECT", "Catalogue"]
@@ -31,10 +32,15 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         rows = {tool.name: row for row, tool in enumerate(self.tools)}
+        for alias, name in self.aliases.items():
+            if name not in rows:
+                raise ToolNotFoundError(f"The alias {alias!r} leads to {name!r}, which is not in the catalogue.")
         squashed: dict[str, tuple[int, ...]] = {}
         for name, row in [*rows.items(), *((alias, rows[name]) for alias, name in self.aliases.items())]:
-            there = squashed.get(_squash(name), ())
-            squashed[_squash(name)] = there if row in there else (*there, row)
+            key = _squash(name)
+            there = squashed.get(key, ())
+            if key and row not in there:  # a name of separators alone would be found by any others
+                squashed[key] = (*there, row)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "squashed", squashed)
 
@@ -105,7 +111,7 @@ def is_selection(query: str) -> bool:
 
 
 def _squash(name: str) -> str:
-    return "".join(name.translate(_SEPARATORS).split()).casefold()
+    return "".join(normalise(clean(name)).translate(_SEPARATORS).split()).casefold()
 
 
 _SEPARATORS = str.maketrans("_-.", "   ")

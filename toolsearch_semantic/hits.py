@@ -18,9 +18,10 @@ class SearchHit:
         tool: The tool.
         score: Relevance in (0, 1].
         source: Which ranking gave the score: ``"lexical"`` from a hybrid search means that it fell back.
-        cosine: Cosine of the query with the tool's text, in -1..1; None where no encoder ran.
-        lexical: The lexical score, in 0..1; None where no keywords were scored.
+        cosine: Cosine of the query with the tool's text, in -1..1; None where it had no part in the ranking.
+        lexical: The lexical score, in 0..1; None where it had no part in the ranking.
         words: The query's words that the tool's text has.
+        by_name: Whether the query named the tool, so that the score is 1.0 whatever the ranking was.
     """
 
     tool: Tool
@@ -29,3 +30,4 @@ class SearchHit:
     cosine: float | None = None
     lexical: float | None = None
     words: tuple[str, ...] = ()
+    by_name: bool = False

@@ -1,17 +1,19 @@
 """The two tools that the model gets in place of the catalogue: their definitions and the texts of their results.
 
 Everything that is sent to the model is written here. Definitions and instructions are constant for a processor, so
-that a provider's prompt cache stays whole; results quote names, and descriptions cut short, with what does not
-print left out.
+that a provider's prompt cache stays whole; results give names, and descriptions cut short, with what does not
+print left out. A name that does not print whole is given as the safe name that a provider would be given for it.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toolsearch_semantic.errors import InvalidOptionError
+from toolsearch_semantic.formats.names import provider_name, written_names
 from toolsearch_semantic.hits import SearchHit
 from toolsearch_semantic.text import clean
 from toolsearch_semantic.tool import Tool
@@ -22,13 +24,16 @@ __all__ = [
     "catalogue_message",
     "load_result",
     "nothing_found",
+    "printable",
     "quoted",
     "search_result",
     "short_description",
+    "shown_name",
 ]
 
 DESCRIPTION_LENGTH = 150
 _QUOTE_LENGTH = 200
+_MOST_QUOTED = 5
 
 
 class ErrorResult(dict[str, Any]):
@@ -53,7 +58,7 @@ class MetaTools:
         instructions: In place of the default system message; "" sends none.
 
     Raises:
-        InvalidOptionError: A name is blank, or both are one.
+        InvalidOptionError: A name is blank, or both are one, or would be written as one.
     """
 
     search_name: str = "search_tools"
@@ -67,13 +72,18 @@ class MetaTools:
             name = getattr(self, option)
             if not isinstance(name, str) or not name.strip():
                 raise InvalidOptionError(f"{option} must be a non-blank string, not {name!r}.")
-        if self.search_name == self.load_name:
-            raise InvalidOptionError(f"The meta-tools need two names, not {self.search_name!r} for both.")
+        if written_names(self.search_name) & written_names(self.load_name):
+            raise InvalidOptionError(f"The meta-tools need two names, not {self.search_name!r} and {self.load_name!r}.")
 
     @property
     def names(self) -> tuple[str, str]:
         """The names of the tool that searches and of the one that loads."""
         return self.search_name, self.load_name
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Every name that a provider may be given for them."""
+        return frozenset(written_names(self.search_name) | written_names(self.load_name))
 
     def search_tool(self, *, auto_load: bool) -> Tool:
         """Define the tool that searches."""
@@ -139,29 +149,49 @@ _LOAD_SCHEMA: Mapping[str, Any] = {
 }
 
 
-def catalogue_message(tools: Sequence[Tool]) -> str:
-    """Write the system message that lists a small catalogue: names, and descriptions cut short."""
-    lines = (f"- {tool.name}: {short_description(tool)}" if tool.description else f"- {tool.name}" for tool in tools)
-    return "\n".join(["Tools that can be loaded by name:", *lines])
+def printable(text: str) -> str:
+    """Collapse white space and drop what does not print: control and format characters, lone surrogates."""
+    text = clean(text)
+    if text.isprintable():
+        return text
+    return clean("".join(c for c in text if unicodedata.category(c) not in {"Cc", "Cf", "Cs"}))
+
+
+def shown_name(name: str) -> str:
+    """Give a tool's name as the model is to see it: itself, or the safe name where it does not print whole."""
+    return name if printable(name) == name else provider_name(name, max_length=64)
 
 
 def quoted(text: str) -> str:
     """Quote what a model wrote, cleaned and cut to 200 characters."""
-    text = clean(text)
+    text = printable(text[: 4 * _QUOTE_LENGTH])
     return f'"{text if len(text) <= _QUOTE_LENGTH else text[: _QUOTE_LENGTH - 3] + "..."}"'
 
 
 def short_description(tool: Tool) -> str:
     """Cut a description to 150 characters, the last three of them dots; cleaned of what does not print."""
-    text = clean(tool.description)
+    text = printable(tool.description)
     return text if len(text) <= DESCRIPTION_LENGTH else text[: DESCRIPTION_LENGTH - 3] + "..."
+
+
+def catalogue_message(tools: Sequence[Tool], *, auto_load: bool) -> str:
+    """Write the system message that lists a small catalogue: names, and descriptions cut short."""
+    lines = (
+        f"- {shown_name(tool.name)}: {short_description(tool)}" if tool.description else f"- {shown_name(tool.name)}"
+        for tool in tools
+    )
+    title = "Tools that a search for their name loads:" if auto_load else "Tools that can be loaded by name:"
+    return "\n".join([title, *lines])
 
 
 def nothing_found(queries: Sequence[str]) -> dict[str, Any]:
     """Write the result of a search without hits."""
-    if not any(clean(query) for query in queries):
+    telling = [query for query in queries if printable(query)]
+    if not telling:
         return {"results": [], "message": "The query is empty. Say in a few words what the tool should do."}
-    asked = ", ".join(quoted(query) for query in queries)
+    asked = ", ".join(quoted(query) for query in telling[:_MOST_QUOTED])
+    if len(telling) > _MOST_QUOTED:
+        asked += f" and {len(telling) - _MOST_QUOTED} more"
     return {
         "results": [],
         "message": f"No tool was found for {asked}. Search again with other words for what the tool should do, or go "
@@ -190,7 +220,11 @@ def search_result(
     """
     result: dict[str, Any] = {
         "results": [
-            {"name": hit.tool.name, "description": short_description(hit.tool), "score": _shown_score(hit.score)}
+            {
+                "name": shown_name(hit.tool.name),
+                "description": short_description(hit.tool),
+                "score": _shown_score(hit.score),
+            }
             for hit in hits
         ]
     }
@@ -201,15 +235,9 @@ def search_result(
             "search with other words, or go on without a tool."
         )
     if load_name is None:
-        if loaded:
-            parts.append(f"Loaded, to be called from your next step on: {', '.join(loaded)}.")
-            result["loaded"] = list(loaded)
-        if already:
-            parts.append(f"Already loaded: {', '.join(already)}.")
-            result["already_loaded"] = list(already)
-        if unloaded:
-            parts.append(f"Unloaded, to make room: {', '.join(unloaded)}.")
-            result["unloaded"] = list(unloaded)
+        lists = {"loaded": loaded, "already_loaded": already, "unloaded": unloaded}
+        parts += _said(lists)
+        result |= _fields(lists)
     elif not weak:
         parts.append(f"Load what you need with {load_name}, by name; then call it in your next step.")
     result["message"] = " ".join(parts)
@@ -217,26 +245,56 @@ def search_result(
 
 
 def load_result(
-    *, loaded: Sequence[str], already: Sequence[str], missing: Mapping[str, Sequence[str]], unloaded: Sequence[str]
+    *,
+    loaded: Sequence[str],
+    already: Sequence[str],
+    missing: Mapping[str, Sequence[str]],
+    unloaded: Sequence[str] = (),
+    not_loaded: Sequence[str] = (),
+    alike: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Write the result of a load; ``missing`` gives the suggestions for each name that was not found."""
-    parts = []
-    if loaded:
-        parts.append(f"Loaded, to be called from your next step on: {', '.join(loaded)}.")
-    if already:
-        parts.append(f"Already loaded: {', '.join(already)}.")
+    """Write the result of a load.
+
+    Args:
+        loaded: What was loaded.
+        already: What had been loaded before.
+        missing: What was not found, with suggestions for each.
+        unloaded: What was unloaded to make room.
+        not_loaded: What there was no room for.
+        alike: What was not loaded because it would be written like a tool that is there: name → that tool's.
+    """
+    parts = _said({"loaded": loaded, "already_loaded": already})
     for name, near in missing.items():
-        advice = f"Did you mean {', '.join(near)}?" if near else "Search for it by what it does."
+        advice = f"Did you mean {', '.join(map(shown_name, near))}?" if near else "Search for it by what it does."
         parts.append(f"No tool is named {quoted(name)}. {advice}")
-    if unloaded:
-        parts.append(f"Unloaded, to make room: {', '.join(unloaded)}.")
-    result: dict[str, Any] = {"success": not missing, "message": " ".join(parts)}
-    lists = {"loaded": loaded, "already_loaded": already, "unloaded": unloaded}
-    result |= {field: list(names) for field, names in lists.items() if names}
+    lists = {"unloaded": unloaded, "not_loaded": not_loaded}
+    parts += _said(lists)
+    alike = alike or {}
+    for name, other in alike.items():
+        parts.append(f"{shown_name(name)} cannot be loaded beside {shown_name(other)}: their names are too alike.")
+    lists["not_loaded"] = [*not_loaded, *alike]
+    result: dict[str, Any] = {"success": not missing and not lists["not_loaded"], "message": " ".join(parts)}
+    result |= _fields({"loaded": loaded, "already_loaded": already, **lists})
     if missing:
-        result["not_found"] = [clean(name) for name in missing]
-        result["suggestions"] = {clean(name): list(near) for name, near in missing.items()}
+        result["not_found"] = [printable(name) for name in missing]
+        result["suggestions"] = {printable(name): [*map(shown_name, near)] for name, near in missing.items()}
     return result
+
+
+_SAYINGS = {
+    "loaded": "Loaded, to be called from your next step on: {}.",
+    "already_loaded": "Already loaded: {}.",
+    "unloaded": "Unloaded, to make room: {}.",
+    "not_loaded": "Not loaded, because so many cannot be loaded at once: {}. Load them when you need them.",
+}
+
+
+def _said(lists: Mapping[str, Sequence[str]]) -> list[str]:
+    return [_SAYINGS[field].format(", ".join(map(shown_name, names))) for field, names in lists.items() if names]
+
+
+def _fields(lists: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return {field: [*map(shown_name, names)] for field, names in lists.items() if names}
 
 
 def _shown_score(score: float) -> float:

@@ -85,7 +85,7 @@ def _share(name: str, value: object) -> float:
         if isinstance(value, bool | str | bytes):
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidOptionError(f"{name} must be a number in 0..1, not {value!r}.") from None
     if math.isnan(number) or not 0.0 <= number <= 1.0:
         raise InvalidOptionError(f"{name} must be in 0..1, not {value!r}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +11,16 @@ from typing import Any, get_args
 
 from toolsearch_semantic.access import AccessFilter, ReportedOnce, StepAccess
 from toolsearch_semantic.bridge import run_sync
+from toolsearch_semantic.checks import read_count, read_flag, read_messages, read_seconds, read_thread
 from toolsearch_semantic.encoders.base import Encoder
 from toolsearch_semantic.errors import InvalidOptionError, ToolNameConflictError, ToolNotFoundError
+from toolsearch_semantic.formats.names import written_names
 from toolsearch_semantic.formats.read import NamedTools, read_tools, same_tool
 from toolsearch_semantic.messages.read import last_user_text, read_exchanges, read_user_turns
 from toolsearch_semantic.meta_tools import MetaTools, catalogue_message
 from toolsearch_semantic.options import Mode, SearchOptions
 from toolsearch_semantic.receipts import Receipt, receipts_in, replay
-from toolsearch_semantic.request_catalogue import OnConflict, RequestCatalogues
+from toolsearch_semantic.request_catalogue import OnConflict, RequestCatalogues, is_safe
 from toolsearch_semantic.search import ToolSearch
 from toolsearch_semantic.session import Session
 from toolsearch_semantic.stores.base import StateStats, StateStore
@@ -31,7 +32,6 @@ __all__ = ["StepResult", "ToolSearchProcessor"]
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_THREAD = "default"
 _NO_TOOLS = NamedTools((), MappingProxyType({}))
 
 
@@ -115,13 +115,13 @@ class ToolSearchProcessor:
         encoder: Encoder | str | Path | None = None,
     ) -> None:
         self._options = SearchOptions.read(search)
-        self._include_resolved = include_resolved_tools
+        self._include_resolved = read_flag("include_resolved_tools", include_resolved_tools)
         self._store = _store(storage, ttl)
         self._filter = filter
-        self._filter_timeout = _seconds("filter_timeout", filter_timeout)
-        self._filter_concurrency = _count("filter_concurrency", filter_concurrency)
-        self._max_loaded = None if max_loaded is None else _count("max_loaded", max_loaded)
-        self._inject_catalog = inject_catalog
+        self._filter_timeout = read_seconds("filter_timeout", filter_timeout)
+        self._filter_concurrency = read_count("filter_concurrency", filter_concurrency)
+        self._max_loaded = None if max_loaded is None else read_count("max_loaded", max_loaded)
+        self._inject_catalog = read_flag("inject_catalog", inject_catalog)
         self._meta = MetaTools() if meta_tools is None else meta_tools
         if filter is not None and not callable(filter):
             raise InvalidOptionError(f"filter must be a function of FilterArgs, not {filter!r}.")
@@ -167,16 +167,8 @@ class ToolSearchProcessor:
                 ``include_resolved_tools``, of a different static tool.
             InvalidOptionError: An argument is of a wrong type.
         """
-        conversation = _checked_messages(messages)
-        session = await self._session(conversation, tools, request_context, thread_id, state, preselect=True)
-        loaded = await session.visible(touch=True)
-        for name, tool in loaded.items():
-            own = session.direct.get(name)
-            if own is not None and not same_tool(own, tool):
-                raise ToolNameConflictError(
-                    f"The request's tool {name!r} ({own.description[:60]!r}) has the name of a loaded tool "
-                    f"({tool.description[:60]!r}). Rename one of them."
-                )
+        session = await self._session(read_messages(messages), tools, request_context, thread_id, state)
+        loaded = await self._loaded(session, touch=True)
         meta = {self._meta.search_name: self._bound(session, self._meta.search_name)}
         if not self._options.auto_load:
             meta[self._meta.load_name] = self._bound(session, self._meta.load_name)
@@ -185,7 +177,8 @@ class ToolSearchProcessor:
         if self._inject_catalog:
             listed = [*self._search.tools]
             allowed = await session.access.allowed(listed, "search")
-            system.append(catalogue_message([t for t, passes in zip(listed, allowed, strict=True) if passes]))
+            listed = [tool for tool, passes in zip(listed, allowed, strict=True) if passes]
+            system.append(catalogue_message(listed, auto_load=self._options.auto_load))
         return StepResult(MappingProxyType(session.shown), tuple(system), session)
 
     def process_input_step_sync(
@@ -218,10 +211,11 @@ class ToolSearchProcessor:
         The arguments are those of `process_input_step`. For a host that goes on after a person's approval or a
         restart, and has to run a call without a step before it.
         """
-        conversation = _checked_messages(messages)
         own_state = None if state is None else dict(state)
-        session = await self._session(conversation, tools, request_context, thread_id, own_state, preselect=False)
-        return await session.visible(touch=False)
+        session = await self._session(
+            read_messages(messages), tools, request_context, thread_id, own_state, changes=False
+        )
+        return await self._loaded(session, touch=False)
 
     def clear_state(self, thread_id: str) -> None:
         """Forget what a thread has loaded."""
@@ -247,10 +241,12 @@ class ToolSearchProcessor:
         thread_id: str | None,
         state: MutableMapping[str, Any] | None,
         *,
-        preselect: bool,
+        changes: bool = True,
     ) -> Session:
         if request_context is not None and not isinstance(request_context, Mapping):
             raise InvalidOptionError(f"request_context must be a mapping or None, not {request_context!r}.")
+        if state is not None and not isinstance(state, MutableMapping):
+            raise InvalidOptionError(f"state must be a mutable mapping or None, not {state!r}.")
         context: Mapping[str, Any] = {} if request_context is None else request_context
         named = _NO_TOOLS if tools is None else read_tools(tools)
         self._check_reserved(named, "request")
@@ -265,7 +261,7 @@ class ToolSearchProcessor:
             reported=self._reported,
         )
         session = Session(
-            thread_id=_thread(thread_id, context),
+            thread_id=read_thread(thread_id, context),
             catalogue=catalogue,
             direct=direct,
             always={name: tool for name in self._always if (tool := catalogue.get(name)) is not None},
@@ -275,36 +271,46 @@ class ToolSearchProcessor:
             meta_tools=self._meta,
             max_loaded=self._max_loaded,
             recovered=isinstance(self._store, ContextStore),
-            shown={},
-            loaded_now=set(),
         )
         if isinstance(self._store, ContextStore):
-            # Calls of other tools matter only where the one unused for longest makes room.
-            wanted = None if self._max_loaded is not None else (*self._meta.names, "tool_search")
-            receipts = [*receipts_in(read_exchanges(messages, tool_names=wanted), self._meta)]
-            if self._options.preselect:
-                receipts = [*await self._preselections(messages, session), *receipts]
-            found, by_last_use = replay(receipts)
-            session.store = self._store.bind(found, by_last_use, state)
-            await session.make_room(keep=())
-        elif preselect and self._options.preselect:
+            await self._recover(self._store, messages, session, state)
+        elif self._options.preselect:
             turn = last_user_text(messages)
             if turn is not None and not turn.assistant_follows and turn.text.strip():
+                if not changes:
+                    await session.detach()
                 await session.preselect(turn.text)
         return session
 
-    async def _preselections(self, messages: Sequence[Any], session: Session) -> list[Receipt]:
-        """Preselect again for each user message that is still there: what is not remembered is computed."""
-        import asyncio
+    async def _recover(
+        self,
+        store: ContextStore,
+        messages: Sequence[Any],
+        session: Session,
+        state: MutableMapping[str, Any] | None,
+    ) -> None:
+        """Read from the conversation what is loaded, and preselect again: what is not remembered is computed."""
+        # Calls of other tools matter only where the one unused for longest makes room.
+        wanted = None if self._max_loaded is not None else (*self._meta.written, "tool_search")
+        receipts = [*receipts_in(read_exchanges(messages, tool_names=wanted), self._meta)]
+        if self._options.preselect:
+            turns = [turn for turn in read_user_turns(messages) if turn.text.strip()]
+            preselected = await session.preselected([turn.text for turn in turns])
+            found = zip(turns, preselected, strict=True)
+            receipts = [*(Receipt(turn.position, tuple(names)) for turn, names in found), *receipts]
+        session.store = store.bind(*replay(receipts, session.own_name), state)
+        await session.make_room(keep=())
 
-        turns = [turn for turn in read_user_turns(messages) if turn.text.strip()]
-        found = await asyncio.gather(
-            *(session.find([turn.text], "search", "load", top_k=self._options.preselect) for turn in turns)
-        )
-        return [
-            Receipt(turn.position, tuple(hit.tool.name for hit in hits if hit.tool.name not in session.always))
-            for turn, hits in zip(turns, found, strict=True)
-        ]
+    async def _loaded(self, session: Session, *, touch: bool) -> dict[str, Tool]:
+        loaded = await session.visible(touch=touch)
+        for name, tool in loaded.items():
+            own = session.direct.get(name)
+            if own is not None and not same_tool(own, tool):
+                raise ToolNameConflictError(
+                    f"The request's tool {name!r} ({own.description[:60]!r}) has the name of a loaded tool "
+                    f"({tool.description[:60]!r}). Rename one of them."
+                )
+        return loaded
 
     def _bound(self, session: Session, name: str) -> Tool:
         """Define a meta-tool that runs in this step; equal in every step but for what it runs."""
@@ -313,13 +319,14 @@ class ToolSearchProcessor:
         return Tool(tool.name, tool.description, tool.input_schema, session.search if searching else session.load)
 
     def _check_reserved(self, named: NamedTools, whose: str) -> None:
-        for reserved in self._meta.names:
-            taken = [tool.name for tool in named.tools if tool.name == reserved]
-            taken += [f"{name} (under the key {key})" for key, name in named.aliases.items() if key == reserved]
-            if taken:
+        written = self._meta.written
+        for name, taken in [*((tool.name, tool.name) for tool in named.tools), *named.aliases.items()]:
+            if name in written or (not is_safe(name) and written_names(name) & written):
+                under = "" if name == taken else f" (under the key {name!r})"
                 raise ToolNameConflictError(
-                    f"The {whose}'s tool {taken[0]!r} has the name of the meta-tool {reserved!r}. Rename it, or name "
-                    "the meta-tools otherwise with meta_tools=MetaTools(search_name=..., load_name=...)."
+                    f"The {whose}'s tool {taken!r}{under} has the name of a meta-tool, "
+                    f"{' or '.join(self._meta.names)}, or would be written like it. Rename it, or name the "
+                    "meta-tools otherwise with meta_tools=MetaTools(search_name=..., load_name=...)."
                 )
 
     def _always_loaded(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -343,36 +350,3 @@ def _store(storage: str | StateStore, ttl: float) -> StateStore:
     if isinstance(storage, StateStore) and not isinstance(storage, str):
         return storage
     raise InvalidOptionError(f"storage must be 'in-memory', 'context' or a StateStore, not {storage!r}.")
-
-
-def _thread(thread_id: str | None, request_context: Mapping[str, Any]) -> str:
-    chosen = request_context.get("thread_id") if thread_id is None else thread_id
-    if chosen is None:
-        return DEFAULT_THREAD
-    if not isinstance(chosen, str):
-        raise InvalidOptionError(f"thread_id must be a string, not {chosen!r}.")
-    return chosen
-
-
-def _checked_messages(messages: Iterable[Any] | None) -> Sequence[Any]:
-    if messages is None:
-        return ()
-    if isinstance(messages, list | tuple):
-        return messages
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise InvalidOptionError(f"messages must be an iterable of messages, oldest first, not {messages!r}.")
-    return tuple(messages)
-
-
-def _count(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidOptionError(f"{name} must be an integer of at least 1, not {value!r}.")
-    return value
-
-
-def _seconds(name: str, value: float | None) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise InvalidOptionError(f"{name} must be a number of seconds above 0, or None, not {value!r}.")
-    return float(value)

@@ -7,34 +7,39 @@ the later one wins whole.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolsearch_semantic.checksums import FileEntry, what_differs
 from toolsearch_semantic.errors import SavedIndexError
 from toolsearch_semantic.options import Mode
 from toolsearch_semantic.text import TEXT_VERSION
+from toolsearch_semantic.validation import read_json
 
-__all__ = ["SavedIndex", "check_target", "read_saved", "write_saved"]
+__all__ = ["REBUILD", "SavedIndex", "check_target", "read_saved", "write_saved"]
 
 MANIFEST = "manifest.json"
 _FORMAT_VERSION = 1
-_TOOLS, _VECTORS = "tools-*.jsonl", "vectors-*.faiss"
+_TOOLS, _VECTORS = "tools-*.jsonl", "vectors-*.npy"
 _ABANDONED_AFTER = 3600.0  # seconds; a save that is still writing must not lose its files to another
 _READ_ATTEMPTS = 5
-_REBUILD = "Build it again: ToolSearch(tools).save(path), or `toolsearch index`."
+REBUILD = "Build it again: ToolSearch(tools).save(path), or `toolsearch index`."
 
 
 @dataclass(frozen=True, slots=True)
 class SavedIndex:
-    """What is saved: tools as JSON records in catalogue order, and a flat FAISS index whose rows follow them.
+    """What is saved: tools as JSON records in catalogue order, and vectors of shape (n, d) whose rows follow them.
 
     ``encoder`` is the fingerprint of what made the vectors; None, as ``vectors``, for a lexical catalogue.
     """
@@ -43,7 +48,7 @@ class SavedIndex:
     records: Sequence[Mapping[str, Any]]
     aliases: Mapping[str, str]
     encoder: str | None
-    vectors: Any
+    vectors: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,12 @@ class _Manifest:
     tools: int
     aliases: Mapping[str, str]
     files: Mapping[str, FileEntry]
+    digest: str = ""
+
+    def own_digest(self) -> str:
+        """Hash everything else that the manifest says."""
+        rest = {name: value for name, value in asdict(self).items() if name != "digest"}
+        return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def check_target(folder: Path) -> None:
@@ -91,14 +102,10 @@ def write_saved(folder: Path, saved: SavedIndex) -> None:
         with tools.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(json.dumps(record, ensure_ascii=True) + "\n" for record in saved.records)
         if saved.vectors is not None:
-            import faiss
-
             vectors = folder / _VECTORS.replace("*", unique)
             written.append(vectors)
-            try:
-                faiss.write_index(saved.vectors, str(vectors))
-            except RuntimeError as error:  # FAISS reports a full disk so
-                raise OSError(f"cannot write {str(vectors)!r}: {error}") from error
+            with vectors.open("wb") as array:
+                np.save(array, saved.vectors, allow_pickle=False)
         for path in written:
             _force_to_disk(path)
         manifest = _Manifest(
@@ -112,6 +119,7 @@ def write_saved(folder: Path, saved: SavedIndex) -> None:
         )
         new = folder / f"{MANIFEST}.{unique}"
         written.append(new)
+        manifest = replace(manifest, digest=manifest.own_digest())
         new.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
         _force_to_disk(new)
         new.replace(folder / MANIFEST)
@@ -124,7 +132,7 @@ def write_saved(folder: Path, saved: SavedIndex) -> None:
 
 
 def read_saved(folder: Path) -> SavedIndex:
-    """Read what was saved, checked against its checksums; the vectors are mapped into memory, not copied.
+    """Read what was saved, checked against its checksums.
 
     Raises:
         SavedIndexError: It is missing, damaged, or of another version, with the way to build it again.
@@ -133,29 +141,31 @@ def read_saved(folder: Path) -> SavedIndex:
         manifest = _read_manifest(folder)
         try:
             return _read_files(folder, manifest)
-        except FileNotFoundError as error:
+        except (OSError, ValueError) as error:
+            if not isinstance(error, FileNotFoundError):
+                raise SavedIndexError(f"The index in {str(folder)!r} cannot be read: {error}. {REBUILD}") from error
             # A save that ended meanwhile removes the files of the manifest before it.
             if _read_manifest(folder) == manifest:
-                raise SavedIndexError(f"The index in {str(folder)!r} lacks {error.filename!r}. {_REBUILD}") from error
+                raise SavedIndexError(f"The index in {str(folder)!r} lacks {error.filename!r}. {REBUILD}") from error
     raise SavedIndexError(f"The index in {str(folder)!r} is replaced faster than it can be read. Try again later.")
 
 
 def _read_manifest(folder: Path) -> _Manifest:
-    from pydantic import TypeAdapter, ValidationError
-
     path = folder / MANIFEST
     try:
-        manifest = TypeAdapter(_Manifest).validate_json(path.read_bytes())
+        manifest = read_json(_Manifest, path.read_bytes())
     except FileNotFoundError as error:
-        raise SavedIndexError(f"No saved index in {str(folder)!r}: {MANIFEST} is not there. {_REBUILD}") from error
-    except (ValidationError, OSError) as error:
-        raise SavedIndexError(f"{str(path)!r} is not the manifest of a saved index: {error}. {_REBUILD}") from error
+        raise SavedIndexError(f"No saved index in {str(folder)!r}: {MANIFEST} is not there. {REBUILD}") from error
+    except (ValueError, OSError) as error:
+        raise SavedIndexError(f"{str(path)!r} is not the manifest of a saved index: {error}. {REBUILD}") from error
     versions = {"format": (manifest.format_version, _FORMAT_VERSION), "text": (manifest.text_version, TEXT_VERSION)}
     for what, (found, expected) in versions.items():
         if found != expected:
             raise SavedIndexError(
-                f"The index in {str(folder)!r} has {what} version {found}; this release reads {expected}. {_REBUILD}"
+                f"The index in {str(folder)!r} has {what} version {found}; this release reads {expected}. {REBUILD}"
             )
+    if manifest.digest != manifest.own_digest():
+        raise SavedIndexError(f"{str(path)!r} is damaged: its digest differs. {REBUILD}")
     return manifest
 
 
@@ -166,16 +176,14 @@ def _read_files(folder: Path, manifest: _Manifest) -> SavedIndex:
         path = folder / Path(name).name  # a manifest must not lead out of its folder
         difference = what_differs(path, entry)
         if difference:
-            raise SavedIndexError(f"The index in {str(folder)!r} is damaged: of {name!r}, {difference}. {_REBUILD}")
+            raise SavedIndexError(f"The index in {str(folder)!r} is damaged: of {name!r}, {difference}. {REBUILD}")
         if path.match(_TOOLS):
             records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         else:
-            import faiss
-
-            vectors = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-    counts = {manifest.tools, len(records)} | (set() if vectors is None else {vectors.ntotal})
+            vectors = np.load(path, allow_pickle=False)
+    counts = {manifest.tools, len(records)} | (set() if vectors is None else {len(vectors)})
     if len(counts) > 1 or (vectors is None) != (manifest.encoder is None):
-        raise SavedIndexError(f"The index in {str(folder)!r} contradicts its manifest. {_REBUILD}")
+        raise SavedIndexError(f"The index in {str(folder)!r} contradicts its manifest. {REBUILD}")
     return SavedIndex(manifest.mode, records, manifest.aliases, manifest.encoder, vectors)
 
 
@@ -198,7 +206,8 @@ def _remove_old(folder: Path, before: set[str]) -> None:
 def _force_to_disk(path: Path) -> None:
     if path.is_dir() and os.name == "nt":
         return  # Windows has no fsync of folders
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows flushes only what is open for writing.
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,18 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolsearch_semantic.catalogue import Catalogue, is_selection
-from toolsearch_semantic.encoders.base import Encoder, checked_rows, scoring_of
-from toolsearch_semantic.encoders.cache import MemoryVectorCache, VectorCache, encode_documents
-from toolsearch_semantic.encoders.load import load_encoder
-from toolsearch_semantic.errors import (
-    EncodingError,
-    InvalidOptionError,
-    MissingDependencyError,
-    ModelError,
-    SavedIndexError,
-    ToolSearchError,
-)
-from toolsearch_semantic.formats.read import NamedTools, as_tool, read_tools
+from toolsearch_semantic.embedding import Embedder
+from toolsearch_semantic.encoders.base import Encoder
+from toolsearch_semantic.encoders.cache import MemoryVectorCache, VectorCache
+from toolsearch_semantic.errors import InvalidOptionError, SavedIndexError, ToolSearchError
+from toolsearch_semantic.formats.read import NamedTools, as_tools, read_tools
 from toolsearch_semantic.formats.record import to_record
 from toolsearch_semantic.hits import SearchHit
 from toolsearch_semantic.indexes.base import Document, Index, Query, Ranking
@@ -34,14 +26,12 @@ from toolsearch_semantic.indexes.hybrid import HybridIndex
 from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
 from toolsearch_semantic.options import Mode, SearchOptions
-from toolsearch_semantic.saved import SavedIndex, read_saved, write_saved
+from toolsearch_semantic.saved import REBUILD, SavedIndex, read_saved, write_saved
 from toolsearch_semantic.scores import LEXICAL_WEAK_BELOW
-from toolsearch_semantic.text import clean, searchable_text, text_fields
+from toolsearch_semantic.text import QUERY_LIMIT, clean, query_words, searchable_text, text_fields
 from toolsearch_semantic.tool import Tool
 
 __all__ = ["ToolSearch"]
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,8 @@ class ToolSearch:
     Safe to use from many threads: a search sees the catalogue as it was before or after a change, never between.
 
     Where the encoder cannot be loaded or fails, the lexical index answers instead: its hits say
-    ``source="lexical"``, and one warning is logged.
+    ``source="lexical"``, and one warning is logged. An encoder that failed on tools is tried again by later
+    searches, at most every five seconds.
 
     Args:
         tools: A mapping of key → tool or an iterable of tools, of any shape that ``as_tools`` reads.
@@ -88,17 +79,15 @@ class ToolSearch:
         if mode not in get_args(Mode):
             raise InvalidOptionError(f"mode must be one of {', '.join(map(repr, get_args(Mode)))}, not {mode!r}.")
         self._mode: Mode = mode
-        self._fallback = fallback
-        self._cache = MemoryVectorCache() if cache is None else cache
         self._changing = threading.Lock()
-        self._warned = False
-        self._encoder: Encoder | None = None
+        self._embedder: Embedder | None = None
         if mode != "lexical":
-            try:
-                self._encoder = load_encoder(encoder)
-            except (ModelError, MissingDependencyError) as error:
-                self._fall_back(error)
-        self._state = _State(Catalogue(), LexicalIndex(), self._empty_semantic())
+            kept = MemoryVectorCache() if cache is None else cache
+            if not (callable(getattr(kept, "get", None)) and callable(getattr(kept, "put", None))):
+                raise InvalidOptionError(f"cache must have get and put, as VectorCache says, not {cache!r}.")
+            self._embedder = Embedder(encoder, cache=kept, fallback=fallback)
+        empty = None if self._embedder is None else self._embedder.empty_index()
+        self._state = _State(Catalogue(), LexicalIndex(), empty)
         self.add(tools)
 
     @property
@@ -114,7 +103,7 @@ class ToolSearch:
     @property
     def encoder(self) -> Encoder | None:
         """The encoder; None in lexical mode, and where it could not be loaded."""
-        return self._encoder
+        return None if self._embedder is None else self._embedder.encoder
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -145,7 +134,8 @@ class ToolSearch:
 
         A query that is a tool's name (case, spaces, ``_``, ``-`` and ``.`` aside) puts that tool first with
         score 1.0. A query ``select:name1,name2`` gives just the tools of these names. Of several queries, a
-        tool's score is its best. A blank query finds nothing.
+        tool's score is its best. A blank query finds nothing; of a long one, the first 4,000 characters are
+        searched for.
 
         Args:
             query: What is needed, in words; or several such texts.
@@ -158,9 +148,9 @@ class ToolSearch:
         """
         options = SearchOptions(top_k=top_k, min_score=min_score)
         queries = _read_queries(query)
-        state = self._state
-        if not queries or not state.catalogue.tools:
+        if not queries or not self._state.catalogue.tools:
             return []
+        state = self._current()
         best: dict[int, SearchHit] = {}
         source, index, asked = self._ranker([text for text in queries if not is_selection(text)], state)
         for one in asked:
@@ -169,16 +159,19 @@ class ToolSearch:
                     best[row] = hit
         named = dict.fromkeys(row for text in queries for row in state.catalogue.named_in(text))
         exact = [
-            replace(best.get(row) or SearchHit(state.catalogue.tools[row], 1.0, source), score=1.0) for row in named
+            replace(best.get(row) or SearchHit(state.catalogue.tools[row], 1.0, source), score=1.0, by_name=True)
+            for row in named
         ]
         others = sorted((row for row in best if row not in named), key=lambda row: (-best[row].score, row))
         return [*exact, *(best[row] for row in others if best[row].score >= options.min_score)][: options.top_k]
 
     def is_weak(self, hit: SearchHit) -> bool:
         """Tell whether a hit of this search scores so low that hardly any right tool does."""
-        if hit.source == "lexical" or self._encoder is None:
+        if hit.source == "lexical" or self._embedder is None:
             return hit.score < LEXICAL_WEAK_BELOW
-        return hit.score < scoring_of(self._encoder).weak_below
+        scoring = self._embedder.scoring
+        bound = scoring.semantic.weak_below if hit.source == "semantic" else scoring.hybrid.weak_below
+        return hit.score < bound
 
     def add(self, tools: Mapping[str, Any] | Iterable[Any]) -> None:
         """Add tools at the end of the catalogue; one that is there already is passed over.
@@ -219,7 +212,9 @@ class ToolSearch:
         """
         new = copy(self)
         new._changing = threading.Lock()
-        new.remove(without)
+        names = list(without)
+        if names:
+            new.remove(names)
         new.add(tools)
         return new
 
@@ -244,8 +239,8 @@ class ToolSearch:
                 mode=self._mode,
                 records=[to_record(tool) for tool in state.catalogue.tools],
                 aliases=state.catalogue.aliases,
-                encoder=None if self._encoder is None else self._encoder.fingerprint,
-                vectors=None if state.semantic is None else state.semantic.flat,
+                encoder=None if state.semantic is None or self._embedder is None else self._embedder.fingerprint,
+                vectors=None if state.semantic is None else state.semantic.vectors,
             ),
         )
 
@@ -274,20 +269,22 @@ class ToolSearch:
         """
         saved = read_saved(Path(path))
         search = cls(mode=saved.mode, encoder=encoder, fallback=fallback, cache=cache)
-        if search._encoder is not None and search._encoder.fingerprint != saved.encoder:
+        made_by = None if search.encoder is None or search._embedder is None else search._embedder.fingerprint
+        if made_by is not None and made_by != saved.encoder:
             raise SavedIndexError(
                 f"The index in {str(path)!r} was made by another encoder ({saved.encoder}) than the one given "
-                f"({search._encoder.fingerprint}). Give that encoder, or build the index again with this one."
+                f"({made_by}). Give that encoder, or build the index again with this one."
             )
+        try:
+            saved_tools = as_tools(saved.records)
+            Catalogue(tuple(saved_tools), saved.aliases)
+        except ToolSearchError as error:
+            raise SavedIndexError(f"The index in {str(path)!r} is damaged: {error} {REBUILD}") from error
         known: dict[str, NDArray[np.float32]] = {}
         if saved.vectors is not None:
-            vectors = SemanticIndex.over(saved.vectors).vectors
-            texts = (searchable_text(text_fields(as_tool(record))) for record in saved.records)
-            known = dict(zip(texts, vectors, strict=True))
-        if tools is None:
-            named = NamedTools(tuple(as_tool(record) for record in saved.records), saved.aliases)
-        else:
-            named = read_tools(tools)
+            texts = (searchable_text(text_fields(tool)) for tool in saved_tools)
+            known = dict(zip(texts, saved.vectors, strict=True))
+        named = NamedTools(tuple(saved_tools), saved.aliases) if tools is None else read_tools(tools)
         with search._changing:
             search._add(named, known)
         return search
@@ -295,86 +292,58 @@ class ToolSearch:
     def _add(self, new: NamedTools, known: Mapping[str, NDArray[np.float32]]) -> None:
         old = self._state
         catalogue = old.catalogue.with_added(new)
-        added = self._documents(catalogue.tools[len(old.catalogue.tools) :], known)
-        semantic = old.semantic
-        to_encode = added
-        if semantic is None and self._encoder is not None:  # it failed before; it may work by now
-            semantic = self._empty_semantic()
-            to_encode = [*self._documents(old.catalogue.tools, known), *added]
+        tools = catalogue.tools[len(old.catalogue.tools) :]
+        if self._embedder is None:
+            added = [Document(text_fields(tool)) for tool in tools]
+            self._state = _State(catalogue, old.lexical.with_added(added), None)
+            return
+        added = self._embedder.documents(tools, known)
+        semantic, to_hold = old.semantic, added
+        if semantic is None:  # it failed before; it may work by now
+            semantic = self._embedder.empty_index()
+            to_hold = [*self._embedder.documents(old.catalogue.tools, known), *added]
         if semantic is not None:
-            whole = all(document.vector is not None for document in to_encode)
-            semantic = semantic.with_added(to_encode) if whole else None
-        self._state = _State(catalogue, old.lexical.with_added(added), semantic)
-
-    def _documents(self, tools: Sequence[Tool], known: Mapping[str, NDArray[np.float32]]) -> list[Document]:
-        """Read the tools' fields, and encode what is not known; without vectors where the encoder fails."""
-        fields = [text_fields(tool) for tool in tools]
-        if self._encoder is None:
-            return [Document(one) for one in fields]
-        texts = [searchable_text(one) for one in fields]
-        missing = [text for text in texts if text not in known]
-        try:
-            rows = encode_documents(self._encoder, missing, self._cache)
-        except Exception as error:
-            self._fall_back(error)
-            return [Document(one) for one in fields]
-        vectors = {**known, **dict(zip(missing, rows, strict=True))}
-        return [Document(one, vectors[text]) for one, text in zip(fields, texts, strict=True)]
-
-    def _empty_semantic(self) -> SemanticIndex | None:
-        if self._encoder is None:
-            return None
-        return SemanticIndex(self._encoder.dimension, score=scoring_of(self._encoder).semantic)
+            whole = all(document.vector is not None for document in to_hold)
+            semantic = semantic.with_added(to_hold) if whole else None
+        lexical = old.lexical.with_added(added) if added else old.lexical
+        self._state = _State(catalogue, lexical, semantic)
 
     def _ranker(self, texts: Sequence[str], state: _State) -> tuple[Mode, Index, list[Query]]:
         """Choose the index that answers these queries, and give them what it needs."""
-        if self._encoder is not None and state.semantic is not None and texts:
-            try:
-                rows = checked_rows(
-                    self._encoder.encode_queries(texts),
-                    count=len(texts),
-                    dimension=self._encoder.dimension,
-                    encoder=self._encoder.fingerprint,
-                )
-            except Exception as error:
-                self._fall_back(error)
-            else:
+        if self._embedder is not None and state.semantic is not None and texts:
+            rows = self._embedder.queries(texts)
+            if rows is not None:
                 queries = [Query(text, row) for text, row in zip(texts, rows, strict=True)]
                 if self._mode == "semantic":
                     return "semantic", state.semantic, queries
-                score = scoring_of(self._encoder).hybrid
+                score = self._embedder.scoring.hybrid
                 return "hybrid", HybridIndex(state.semantic, state.lexical, score=score), queries
-        source: Mode = self.active_mode if not texts else "lexical"
+        source: Mode = "lexical" if texts or state.semantic is None else self._mode
         return source, state.lexical, [Query(text) for text in texts]
 
-    def _fall_back(self, error: Exception) -> None:
-        """Let the lexical index answer, and say so once; or raise, where that was not wanted.
-
-        Raises:
-            ToolSearchError: With ``fallback=False``.
-        """
-        if not self._fallback:
-            if isinstance(error, ToolSearchError):
-                raise error
-            raise EncodingError(f"The encoder failed: {error!r}") from error
-        if not self._warned:
-            self._warned = True
-            logger.warning(
-                "Searching by keyword only, because the encoder failed: %s. Hits say source='lexical'; "
-                "ToolSearch(fallback=False) raises instead.",
-                str(error).rstrip(".") or repr(error),
-            )
+    def _current(self) -> _State:
+        """Give the state to search in; where the encoder failed on it, try again first, now and then."""
+        if self._state.semantic is None and self._embedder is not None and self._embedder.may_retry():
+            with self._changing:
+                if self._state.semantic is None:
+                    self._add(NamedTools((), {}), {})
+        return self._state
 
 
 def _read_queries(query: object) -> list[str]:
     several = [query] if isinstance(query, str) else query
-    if not isinstance(several, Sequence) or not all(isinstance(text, str) for text in several):
+    if (
+        isinstance(several, bytes)
+        or not isinstance(several, Sequence)
+        or not all(isinstance(text, str) for text in several)
+    ):
         raise InvalidOptionError(f"A query must be a string or a sequence of strings, not {query!r}.")
-    return [text for text in map(clean, several) if text]
+    return [text for text in (clean(text[: 4 * QUERY_LIMIT])[:QUERY_LIMIT] for text in several) if text]
 
 
 def _hits(ranking: Ranking, query: Query, source: Mode, state: _State) -> Iterator[tuple[int, SearchHit]]:
     columns = (ranking.rows.tolist(), ranking.scores.tolist(), ranking.cosines.tolist(), ranking.lexical.tolist())
+    words = query_words(query.text)
     for row, score, cosine, lexical in zip(*columns, strict=True):
         yield (
             row,
@@ -384,6 +353,6 @@ def _hits(ranking: Ranking, query: Query, source: Mode, state: _State) -> Iterat
                 source=source,
                 cosine=None if math.isnan(cosine) else cosine,
                 lexical=None if math.isnan(lexical) else lexical,
-                words=state.lexical.matched_words(query.text, row),
+                words=state.lexical.matched_words(words, row),
             ),
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from toolsearch_semantic.access import FilterPhase, StepAccess
 from toolsearch_semantic.arguments import ArgumentsError, read_arguments
+from toolsearch_semantic.executing import described, execute
 from toolsearch_semantic.formats.names import written_names
 from toolsearch_semantic.hits import SearchHit
 from toolsearch_semantic.meta_tools import (
@@ -17,14 +17,17 @@ from toolsearch_semantic.meta_tools import (
     MetaTools,
     load_result,
     nothing_found,
+    printable,
     quoted,
     search_result,
+    shown_name,
 )
 from toolsearch_semantic.near import near_names
 from toolsearch_semantic.options import SearchOptions
-from toolsearch_semantic.request_catalogue import RequestCatalogue
+from toolsearch_semantic.request_catalogue import RequestCatalogue, written_alike
 from toolsearch_semantic.stores.base import StateStore
-from toolsearch_semantic.text import clean, split_identifier
+from toolsearch_semantic.stores.context import ContextStore
+from toolsearch_semantic.text import split_identifier
 from toolsearch_semantic.tool import Tool
 
 __all__ = ["Session"]
@@ -33,10 +36,23 @@ logger = logging.getLogger("toolsearch_semantic.processor")
 
 _SUGGESTIONS = 3
 _NEAR = 30
+_MOST_SUGGESTED_FOR = 20
+_LONGEST_NAME = 200
 _STORE_DOWN = "What is loaded could not be remembered, because the store failed. Try again later."
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loads:
+    """What became of names: loaded now, loaded before, gone to make room, no room for, and too alike (to whom)."""
+
+    loaded: list[str]
+    already: list[str]
+    unloaded: list[str]
+    left: list[str]
+    alike: dict[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,8 +69,9 @@ class Session:
         options: How searches are answered.
         meta_tools: Names and texts.
         max_loaded: How many tools a thread may have loaded; None is without bound.
+        recovered: Whether what is loaded comes out of a conversation, and so has to be allowed again.
         shown: The tools of this step, once they are known.
-        loaded_now: Names that were loaded since the step began.
+        loaded_now: Names that were asked for since the step began, and are loaded.
     """
 
     thread_id: str
@@ -67,8 +84,8 @@ class Session:
     meta_tools: MetaTools
     max_loaded: int | None
     recovered: bool
-    shown: Mapping[str, Tool]
-    loaded_now: set[str]
+    shown: Mapping[str, Tool] = field(default_factory=dict)
+    loaded_now: set[str] = field(default_factory=set)
 
     async def _with_store(
         self, function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
@@ -87,9 +104,10 @@ class Session:
         try:
             names = await self._with_store(self.store.loaded, self.thread_id, touch=touch)
         except Exception as error:
-            self._log(logging.ERROR, "store", "The store of loaded tools failed: %r", error)
+            self._store_failed(error)
             names = ()
-        loaded = [tool for tool in map(self.catalogue.get, names) if tool is not None and tool.name not in self.always]
+        reserved = {*self.always, *self.meta_tools.names}
+        loaded = [tool for tool in map(self.catalogue.get, names) if tool is not None and tool.name not in reserved]
         phases: tuple[FilterPhase, ...] = ("load", "active") if self.recovered else ("active",)
         always_allowed, loaded_allowed = await asyncio.gather(
             self.access.allowed([*self.always.values()], "active"), self.access.allowed(loaded, *phases)
@@ -98,7 +116,11 @@ class Session:
             *zip(self.always.values(), always_allowed, strict=True),
             *zip(loaded, loaded_allowed, strict=True),
         ]
-        return {tool.name: tool for tool, allowed in everything if allowed}
+        shown = {tool.name: tool for tool, allowed in everything if allowed}
+        for name, other in written_alike(shown, (*self.meta_tools.names, *self.direct)).items():
+            self._log(logging.WARNING, "name", "The tool %r is hidden: it would be written like %r", name, other)
+            del shown[name]
+        return shown
 
     async def find(self, queries: Sequence[str], *phases: FilterPhase, top_k: int) -> list[SearchHit]:
         """Find tools that pass the filter, best first: one that does not pass takes no place."""
@@ -115,25 +137,65 @@ class Session:
                 return passing[:top_k]
             depth *= 4
 
+    async def preselected(self, texts: Sequence[str]) -> list[list[str]]:
+        """Find what each of several user messages asks for: names that pass the filter, best first."""
+        import asyncio
+
+        wanted = self._fitting(self.options.preselect)
+        found: dict[str, list[str]] = {}
+        open_texts, depth = list(dict.fromkeys(texts)), wanted
+        while open_texts:
+            try:
+                rankings = await asyncio.to_thread(
+                    self.catalogue.ranked, open_texts, top_k=depth, min_score=self.options.min_score
+                )
+            except Exception as error:
+                self._log(logging.ERROR, "preselect", "Nothing was preselected, because the search failed: %r", error)
+                break
+            unfinished = []
+            for text, ranking in zip(open_texts, rankings, strict=True):
+                allowed = await self.access.allowed(ranking, "search", "load")
+                names = [tool.name for tool, passes in zip(ranking, allowed, strict=True) if passes]
+                found[text] = [name for name in names[:wanted] if name not in self.always]
+                if len(names) < wanted and len(ranking) == depth:
+                    unfinished.append(text)
+            open_texts, depth = unfinished, depth * 4
+        return [found.get(text, []) for text in texts]
+
     async def preselect(self, text: str) -> None:
         """Load what a new user message asks for."""
-        hits = await self.find([text], "search", "load", top_k=self.options.preselect)
-        names = [hit.tool.name for hit in hits if hit.tool.name not in self.always]
+        [names] = await self.preselected([text])
         if names:
             try:
                 new = await self._with_store(self.store.add, self.thread_id, names)
                 await self.make_room(keep=names)
             except Exception as error:
-                self._log(logging.ERROR, "store", "The store of loaded tools failed: %r", error)
+                self._store_failed(error)
             else:
                 self._log(logging.INFO, "preselect", "Preselected %s", list(new))
+
+    async def detach(self) -> None:
+        """Go on with a copy of what the store has for this thread, so that nothing is changed in the store."""
+        try:
+            names = await self._with_store(self.store.loaded, self.thread_id, touch=False)
+            used = await self._with_store(self.store.by_last_use, self.thread_id)
+        except Exception as error:
+            self._store_failed(error)
+            names = used = ()
+        self.store = ContextStore().bind(names, used, None)
+
+    def own_name(self, name: str) -> str:
+        """Give a tool's own name for one that the model was shown; another name stays what it is."""
+        tool = self.catalogue.find(name)
+        return name if tool is None else tool.name
 
     async def search(self, query: str | Sequence[str]) -> dict[str, Any]:
         """Answer the meta-tool that searches."""
         queries = [query] if isinstance(query, str) else list(query)
         auto = self.options.auto_load
         phases: tuple[FilterPhase, ...] = ("search", "load") if auto else ("search",)
-        hits = await self.find(queries, *phases, top_k=self.options.top_k)
+        top_k = self._fitting(self.options.top_k) if auto else self.options.top_k
+        hits = await self.find(queries, *phases, top_k=top_k)
         source = hits[0].source if hits else "none"
         self._log(logging.INFO, "search", "A search found %d tools (%s)", len(hits), source)
         logger.debug("The search was for %r; it found %r", queries, [hit.tool.name for hit in hits])
@@ -142,57 +204,78 @@ class Session:
         weak = self.catalogue.is_weak(hits[0])
         if not auto:
             return search_result(hits, weak=weak, load_name=self.meta_tools.load_name)
-        names = [hit.tool.name for hit in hits]
         try:
-            loaded, already, unloaded = await self._remember(names)
+            done = await self._remember([hit.tool.name for hit in hits])
         except Exception as error:
-            self._log(logging.ERROR, "store", "The store of loaded tools failed: %r", error)
+            self._store_failed(error)
             return ErrorResult(_STORE_DOWN)
-        return search_result(hits, weak=weak, load_name=None, loaded=loaded, already=already, unloaded=unloaded)
+        hits = [hit for hit in hits if hit.tool.name not in done.alike]
+        if not hits:
+            return nothing_found(queries)
+        return search_result(
+            hits, weak=weak, load_name=None, loaded=done.loaded, already=done.already, unloaded=done.unloaded
+        )
 
-    async def load(self, tool_name: str | None = None, tool_names: Sequence[str] = ()) -> dict[str, Any]:
+    async def load(self, tool_name: str | None = None, tool_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Answer the meta-tool that loads."""
-        asked = list(dict.fromkeys([*([] if tool_name is None else [tool_name]), *tool_names]))
+        several = [tool_names] if isinstance(tool_names, str) else tool_names or ()
+        asked = list(dict.fromkeys([*([] if tool_name is None else [tool_name]), *several]))
         if not asked:
             return ErrorResult(
                 f"No name was given. Give tool_name or tool_names, as {self.meta_tools.search_name} found them."
             )
         there = {name: tool for name in asked if (tool := self._named(name)) is not None}
-        may_load = [tool for tool in dict.fromkeys(there.values()) if tool.name not in self.direct]
+        may_load = [tool for tool in {tool.name: tool for tool in there.values()}.values() if not self._is_direct(tool)]
         allowed = dict(zip((t.name for t in may_load), await self.access.allowed(may_load, "load"), strict=True))
-        granted = {name: tool for name, tool in there.items() if tool.name in self.direct or allowed[tool.name]}
+        granted = {name: tool for name, tool in there.items() if self._is_direct(tool) or allowed[tool.name]}
         names = list(dict.fromkeys(tool.name for tool in granted.values()))
+        direct = [name for name in names if name in self.direct]
         try:
-            loaded, already, unloaded = await self._remember([name for name in names if name not in self.direct])
+            done = await self._remember([name for name in names if name not in direct])
         except Exception as error:
-            self._log(logging.ERROR, "store", "The store of loaded tools failed: %r", error)
+            self._store_failed(error)
             return ErrorResult(_STORE_DOWN)
-        missing = {name: await self._suggestions(name) for name in asked if name not in granted}
-        for name in missing:
+        missing: dict[str, list[str]] = {}
+        for name in (name for name in asked if name not in granted):
+            missing[name] = await self._suggestions(name) if len(missing) < _MOST_SUGGESTED_FOR else []
             self._log(logging.INFO, "denial", "A load of an unknown or denied tool was refused")
             logger.debug("The name was %r", name)
-        there_already = [name for name in names if name in self.direct or name in already]
-        return load_result(loaded=loaded, already=there_already, missing=missing, unloaded=unloaded)
-
-    async def call(self, name: str, arguments: object = None) -> Any:
-        """Run a tool of this step; what goes wrong is a result that tells the model."""
-        tool = self.shown.get(name) or next(
-            (tool for tool in self.shown.values() if isinstance(name, str) and name in written_names(tool.name)), None
+        return load_result(
+            loaded=done.loaded,
+            already=[name for name in names if name in direct or name in done.already],
+            missing=missing,
+            unloaded=done.unloaded,
+            not_loaded=done.left,
+            alike=done.alike,
         )
+
+    async def call(self, name: object, arguments: object = None) -> Any:
+        """Run a tool of this step; what goes wrong is a result that tells the model."""
+        if not isinstance(name, str):
+            return ErrorResult(f"A tool's name must be a string, not {type(name).__name__}.")
+        tool = self.shown.get(name) or next((t for t in self.shown.values() if name in written_names(t.name)), None)
         if tool is None:
             return await self._not_callable(name)
+        is_meta = tool.name in self.meta_tools.names
         try:
-            given = read_arguments(tool, arguments)
+            given = read_arguments(tool, arguments, null_is_absent=is_meta)
         except ArgumentsError as error:
             return ErrorResult(str(error))
         if tool.execute is None:
-            return ErrorResult(f"The tool {tool.name} cannot be run here: it is run by whoever provides it.")
+            return ErrorResult(
+                f"The tool {shown_name(tool.name)} cannot be run here: it is run by whoever provides it."
+            )
         try:
-            if tool.name not in self.direct and tool.name not in self.meta_tools.names:
+            if not is_meta and not self._is_direct(tool):
                 await self._with_store(self.store.mark_used, self.thread_id, [tool.name])
         except Exception as error:
-            self._log(logging.ERROR, "store", "The store of loaded tools failed: %r", error)
-        return await self._run(tool, given)
+            self._store_failed(error)
+        try:
+            return await execute(tool.execute, given)
+        except Exception as error:
+            self._log(logging.WARNING, "tool error", "The tool %r failed: %s", tool.name, type(error).__name__)
+            logger.debug("It failed with", exc_info=error)
+            return ErrorResult(f"The tool {shown_name(tool.name)} failed: {printable(described(error)[:1000])}")
 
     async def make_room(self, *, keep: Iterable[str]) -> list[str]:
         """Unload what was not used for longest, while there are more tools than a thread may have."""
@@ -209,73 +292,74 @@ class Session:
         self._log(logging.INFO, "unload", "Unloaded %s to make room", order[:excess])
         return order[:excess]
 
-    async def _remember(self, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Load names: those that are loaded now, those that were before, and those that had to make room."""
-        new = await self._with_store(self.store.add, self.thread_id, [n for n in names if n not in self.always])
-        unloaded = await self.make_room(keep=names)
+    async def _remember(self, names: Sequence[str]) -> _Loads:
+        """Load names, the first ones where not all fit."""
+        alike = written_alike(names, dict.fromkeys([*self.shown, *self.loaded_now]))
+        wanted = [name for name in names if name not in self.always and name not in alike]
+        fitting = wanted[: self._fitting(len(wanted))]
+        new = await self._with_store(self.store.add, self.thread_id, fitting) if fitting else ()
+        unloaded = await self.make_room(keep=fitting)
+        over = wanted[len(fitting) :]
+        kept = await self._with_store(self.store.loaded, self.thread_id) if over else ()
+        left = [name for name in over if name not in kept and name not in unloaded]
         loaded = [name for name in new if name not in unloaded]
-        self.loaded_now.update(loaded)
+        elsewhere = {*new, *left, *unloaded, *alike}
+        already = [name for name in names if name not in elsewhere]
+        self.loaded_now.difference_update(unloaded)
+        self.loaded_now.update(loaded, already)
         if loaded:
             self._log(logging.INFO, "load", "Loaded %s", loaded)
-        return loaded, [name for name in names if name not in new], unloaded
+        return _Loads(loaded, already, unloaded, left, alike)
+
+    def _fitting(self, count: int) -> int:
+        return count if self.max_loaded is None else min(count, self.max_loaded)
 
     def _named(self, name: str) -> Tool | None:
-        return self.direct.get(name) or self.catalogue.get(name)
+        return self.direct.get(name) or self.catalogue.find(name)
+
+    def _is_direct(self, tool: Tool) -> bool:
+        return tool.name in self.direct
 
     async def _suggestions(self, name: str) -> list[str]:
         """Suggest up to three names that the caller may load, near in spelling, then in meaning."""
         import asyncio
 
         asked = self._named(name)
-        # Left out first: a denied tool must not even take the place of another.
-        others = [other for other in self.catalogue.names() if asked is None or other != asked.name]
-        spelt = near_names(name, others, limit=_NEAR)
-        words = " ".join(split_identifier(clean(name)))
-        hits = await asyncio.to_thread(self.catalogue.search, [words], top_k=_NEAR, min_score=0.0)
-        meant = [
-            hit.tool.name
-            for hit in hits
-            if not self.catalogue.is_weak(hit) and (asked is None or hit.tool.name != asked.name)
-        ]
-        tools = [tool for tool in map(self.catalogue.get, dict.fromkeys([*spelt, *meant])) if tool is not None]
+        near = await asyncio.to_thread(self._near, name[:_LONGEST_NAME], None if asked is None else asked.name)
+        tools = [tool for tool in map(self.catalogue.get, near) if tool is not None]
         allowed = await self.access.allowed(tools, "search", "load")
         return [tool.name for tool, passes in zip(tools, allowed, strict=True) if passes][:_SUGGESTIONS]
 
-    async def _not_callable(self, name: object) -> ErrorResult:
-        search_name, load_name = self.meta_tools.names
-        tool = self._named(name) if isinstance(name, str) else None
-        if tool is not None and tool.name in self.loaded_now:
-            return ErrorResult(f"The tool {tool.name} was loaded in this step. Call it in your next step.")
-        if tool is not None and (await self.access.allowed([tool], "load", "active"))[0]:
-            how = (
-                f"Search for it with {search_name}, which loads what it finds"
-                if self.options.auto_load
-                else f"Load it with {load_name}"
-            )
-            return ErrorResult(f"The tool {tool.name} is not loaded. {how}, then call it in your next step.")
-        return ErrorResult(f"There is no tool named {quoted(str(name))}. Search for one with {search_name}.")
-
-    async def _run(self, tool: Tool, arguments: Mapping[str, Any]) -> Any:
-        import asyncio
-
-        execute = tool.execute
-        assert execute is not None
+    def _near(self, name: str, denied: str | None) -> list[str]:
+        # The denied one is left out before anything is cut: it must not even take the place of another.
+        spelt = near_names(name, (other for other in self.catalogue.names() if other != denied), limit=_NEAR)
+        words = " ".join(split_identifier(printable(name)))
         try:
-            if inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(type(execute).__call__):
-                return await execute(**arguments)
-            result = await asyncio.to_thread(_called, execute, arguments)
-            return await result if inspect.isawaitable(result) else result
+            hits = self.catalogue.search([words], top_k=_NEAR + 1, min_score=0.0)
         except Exception as error:
-            self._log(logging.WARNING, "tool error", "The tool %r failed: %s", tool.name, type(error).__name__)
-            logger.debug("It failed with", exc_info=error)
-            return ErrorResult(f"The tool {tool.name} failed: {type(error).__name__}: {clean(str(error))[:1000]}")
+            self._log(logging.ERROR, "search", "The search for suggestions failed: %r", error)
+            hits = []
+        hits = [hit for hit in hits if hit.tool.name != denied][:_NEAR]
+        return [*dict.fromkeys([*spelt, *(hit.tool.name for hit in hits if not self.catalogue.is_weak(hit))])]
+
+    async def _not_callable(self, name: str) -> ErrorResult:
+        search_name, load_name = self.meta_tools.names
+        tool = self._named(name)
+        if tool is not None and tool.name in self.shown:
+            return ErrorResult(f"Call this tool by its name: {shown_name(tool.name)}.")
+        if tool is None or not (await self.access.allowed([tool], "load", "active"))[0]:
+            return ErrorResult(f"There is no tool named {quoted(name)}. Search for one with {search_name}.")
+        if tool.name in self.loaded_now:
+            return ErrorResult(f"The tool {shown_name(tool.name)} was loaded in this step. Call it in your next step.")
+        how = (
+            f"Search for it with {search_name}, which loads what it finds"
+            if self.options.auto_load
+            else f"Load it with {load_name}"
+        )
+        return ErrorResult(f"The tool {shown_name(tool.name)} is not loaded. {how}, then call it in your next step.")
+
+    def _store_failed(self, error: Exception) -> None:
+        self._log(logging.ERROR, "store", "The store of loaded tools failed: %r", error)
 
     def _log(self, level: int, event: str, message: str, *values: object) -> None:
         logger.log(level, message, *values, extra={"event": event, "thread_id": self.thread_id})
-
-
-def _called(execute: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    try:
-        return execute(**arguments)
-    except StopIteration as error:  # a future cannot hold it, and whoever waits would wait for ever
-        raise RuntimeError(f"StopIteration: {error}") from error

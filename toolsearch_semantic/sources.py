@@ -11,27 +11,25 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from toolsearch_semantic.errors import (
     CatalogueFileError,
     InvalidToolError,
-    ToolNameConflictError,
     UnknownToolShapeError,
 )
-from toolsearch_semantic.formats.read import as_tool, same_tool
+from toolsearch_semantic.formats.read import as_tool
 from toolsearch_semantic.integrations.mcp import TIMEOUT, McpServer, list_tools_sync
+from toolsearch_semantic.merging import SourcedTool, merge_tools
 from toolsearch_semantic.tool import Tool
 
 __all__ = [
     "STDIN",
     "ServerEntry",
     "SourceContents",
-    "SourcedTool",
     "collect_tools",
-    "merge_tools",
     "read_file",
     "read_folder",
     "read_source",
@@ -46,21 +44,6 @@ _EXPECTED = (
     "Expected is JSON or JSON Lines in UTF-8: a list of tools, a mapping of key to tool, {'tools': [...]}, "
     "or an MCP configuration with 'mcpServers'."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SourcedTool:
-    """A tool and where it came from.
-
-    Args:
-        tool: The tool, under the name that it was declared with.
-        place: Where it stands, for messages: ``'tools.jsonl', line 3``.
-        origin: The stem of its file or the name of its server, which tells its name from the same name elsewhere.
-    """
-
-    tool: Tool
-    place: str
-    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +80,8 @@ def read_source(source: str | Path) -> SourceContents:
     Raises:
         CatalogueFileError: It gives no tools, or something in it cannot be read.
     """
+    if not str(source).strip():
+        raise CatalogueFileError(f"{source!r} is no path. Give a file, a folder, or {STDIN!r} for standard input.")
     return read_folder(source) if _is_folder(source) else read_file(source)
 
 
@@ -188,41 +173,15 @@ def collect_tools(
             notes.append(f"{listed.server.label} has no tools")
     if not found:
         raise CatalogueFileError("There are no tools in what was given. Give a file or an MCP server that has some.")
-    return merge_tools(found), notes
-
-
-def merge_tools(found: Iterable[SourcedTool]) -> list[Tool]:
-    """Put the tools of several sources into one catalogue, where each name is one tool's.
-
-    The same definition twice is one tool, unless the two records have different ids. Of different tools with one
-    name, each is renamed: to its record's ``id`` where it has one, else to ``<namespace or origin>__<name>``. Names
-    do not depend on the order of the sources.
-
-    Raises:
-        ToolNameConflictError: Two different tools would still have one name.
-    """
-    by_name: dict[str, list[SourcedTool]] = {}
-    distinct: list[SourcedTool] = []
-    for one in found:
-        namesakes = by_name.setdefault(one.tool.name, [])
-        if not any(_is_same(one.tool, other.tool) for other in namesakes):
-            namesakes.append(one)
-            distinct.append(one)
-    taken: dict[str, SourcedTool] = {}
-    merged: list[Tool] = []
-    for one in distinct:
-        name = one.tool.name
-        if len(by_name[name]) > 1:
-            name = _record_id(one.tool) or f"{one.tool.namespace or one.origin}__{name}"
-        if name in taken:
-            raise ToolNameConflictError(
-                f"Two different tools would be named {name!r}: {one.tool.name!r} at {one.place}, and "
-                f"{taken[name].tool.name!r} at {taken[name].place}. Rename one of them, give each an 'id' or a "
-                "'namespace', or leave one out."
-            )
-        taken[name] = one
-        merged.append(one.tool if name == one.tool.name else replace(one.tool, name=name))
-    return merged
+    tools = merge_tools(found)
+    names = {tool.name for tool in tools}
+    renamed = [one.tool.name for one in found if one.tool.name not in names]
+    if renamed:
+        notes.append(
+            f"{len(renamed)} tools share their names with others, such as {renamed[0]!r}: each is called by its 'id', "
+            "or by '<origin>__<name>'"
+        )
+    return tools, notes
 
 
 def _is_folder(source: str | Path) -> bool:
@@ -232,15 +191,6 @@ def _is_folder(source: str | Path) -> bool:
 def _some(texts: Iterable[str]) -> str:
     first, *others = texts
     return f"{first} and {len(others)} more" if others else first
-
-
-def _is_same(one: Tool, other: Tool) -> bool:
-    return _record_id(one) == _record_id(other) and same_tool(one, other)
-
-
-def _record_id(tool: Tool) -> str | None:
-    identity = tool.source.get("id") if isinstance(tool.source, Mapping) else None
-    return identity if isinstance(identity, str) and identity.strip() else None
 
 
 class _Reader:
@@ -261,7 +211,9 @@ class _Reader:
             except InvalidToolError as error:
                 raise CatalogueFileError(f"{where}: {_continued(error)}") from error
             except UnknownToolShapeError as error:
-                if self._unknown is None:
+                if _is_run_by_its_provider(obj):
+                    self._notes.append(f"passed over: {where}, which its provider runs and nobody has to find")
+                elif self._unknown is None:
                     self._unknown = _NoToolsError(f"{where}: {_continued(error)}")
 
     def contents(self, named: str) -> SourceContents:
@@ -307,6 +259,11 @@ def _is_one_tool(document: Mapping[str, Any]) -> bool:
     return fields or (bool(document) and not any(isinstance(value, Mapping) for value in document.values()))
 
 
+def _is_run_by_its_provider(obj: object) -> bool:
+    kind = obj.get("type") if isinstance(obj, Mapping) else None
+    return isinstance(kind, str) and kind not in {"function", "object"} and "parameters" not in obj  # type: ignore[operator]
+
+
 def _at(place: str, path: str) -> str:
     return f"{place}, {path}" if path else place
 
@@ -328,11 +285,13 @@ def _files_below(folder: Path) -> list[Path]:
         files.extend(
             Path(parent, name) for name in names if not name.startswith(".") and name.lower().endswith(_SUFFIXES)
         )
-    return sorted(files)
+    return sorted(path for path in files if path.is_file())  # reading a pipe would wait for ever
 
 
 def _read_text(path: str | Path, named: str) -> str:
     try:
+        if path == STDIN and sys.stdin is None:
+            raise CatalogueFileError("Standard input is closed. Give a file, or send the tools in.")
         data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except FileNotFoundError as error:
         raise CatalogueFileError(

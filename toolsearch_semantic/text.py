@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,10 +20,12 @@ from toolsearch_semantic.tool import Tool
 __all__ = [
     "DESCRIPTION_LIMIT",
     "PARAMETERS_LIMIT",
+    "QUERY_LIMIT",
     "SCHEMA_DEPTH",
     "TEXT_VERSION",
     "TextFields",
     "clean",
+    "normalise",
     "query_words",
     "searchable_text",
     "split_identifier",
@@ -43,12 +45,16 @@ PARAMETERS_LIMIT = 4_000
 NAME_LIMIT = 500
 """Characters of a name or a namespace that are indexed."""
 
+QUERY_LIMIT = 4_000
+"""Characters of a query that are searched for."""
+
 SCHEMA_DEPTH = 8
 """Levels of a schema that are read; what lies deeper is not indexed."""
 
-_SCHEMA_NODES = 2_000
+_SCHEMA_NODES = 10_000
 _ENUM_VALUES = 16
 _ENUM_VALUE_LENGTH = 40
+_LONGEST_KEPT = 64  # characters of a word whose terms are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,8 @@ def text_fields(tool: Tool) -> TextFields:
     """Read the searchable parts of a tool.
 
     Names are split at separators. Parameters are found through nested objects, arrays, ``$ref`` within the schema
-    and ``anyOf``/``oneOf``/``allOf``, down to ``SCHEMA_DEPTH``; a definition that refers to itself is read once.
+    and ``anyOf``/``oneOf``/``allOf``, each of which is a level, down to ``SCHEMA_DEPTH``; a definition that refers
+    to itself is not read again within itself.
     Enum values stand with the descriptions where there are at most 16 of at most 40 characters. A tool with a
     ``search_text`` is searched by that text alone.
     """
@@ -84,27 +91,22 @@ def text_fields(tool: Tool) -> TextFields:
 
     if tool.search_text is not None:
         return TextFields("", "", limited("search_text", tool.search_text, DESCRIPTION_LIMIT), "", "", tuple(cut))
-    names: list[str] = []
-    descriptions: list[str] = []
-    for name, words in _parameters(tool.input_schema):
-        if name:
-            names.append(_separated(name[:NAME_LIMIT]))
-        descriptions.extend(words)
-    return TextFields(
+    schema = _SchemaReader(tool.input_schema)
+    fields = TextFields(
         name=_separated(limited("name", tool.name, NAME_LIMIT)),
         namespace=_separated(limited("namespace", tool.namespace or "", NAME_LIMIT)),
         description=limited("description", tool.description, DESCRIPTION_LIMIT),
-        parameter_names=limited("parameter names", ", ".join(names), PARAMETERS_LIMIT),
-        parameter_descriptions=limited("parameter descriptions", "; ".join(descriptions), PARAMETERS_LIMIT),
-        cut=tuple(cut),
+        parameter_names=limited("parameter names", ", ".join(schema.names), PARAMETERS_LIMIT),
+        parameter_descriptions=limited("parameter descriptions", "; ".join(schema.descriptions), PARAMETERS_LIMIT),
     )
+    return replace(fields, cut=tuple(dict.fromkeys([*cut, *sorted(schema.cut)])))
 
 
 def searchable_text(fields: TextFields) -> str:
     """Put the fields into the one text that is embedded, most telling first.
 
-    Encoders cut what is too long for them at the end, so parameters come last. Parameter descriptions are left
-    out: they tell one tool from another less than they blur the sentence, and the lexical index has them.
+    Encoders cut what is too long for them at the end, so parameters come last. Parameter descriptions are left to
+    the lexical index: with them the bundled model ranked the training sets no better (``models/README.md``).
     """
     head = " ".join(split_identifier(f"{fields.namespace} {fields.name}"))
     parts = [head, fields.description.rstrip(". "), " ".join(split_identifier(fields.parameter_names))]
@@ -126,7 +128,7 @@ def tokenize(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
     gives its whole (``GitHub`` gives ``git``, ``hub`` and ``github``); scripts written without spaces give
     character bigrams; English words are stemmed (Snowball).
     """
-    return [term for word in _WORD.findall(_normalise(text)) if word.lower() not in without for term in _terms(word)]
+    return [term for word in _WORD.findall(normalise(text)) if word.lower() not in without for term in _terms(word)]
 
 
 def query_words(query: str) -> dict[str, tuple[str, ...]]:
@@ -134,23 +136,22 @@ def query_words(query: str) -> dict[str, tuple[str, ...]]:
 
     English function words are left out, unless the query has no other word.
     """
-    words = {word: _terms(word) for word in _WORD.findall(_normalise(query))}
+    words = {word: _terms(word) for word in _WORD.findall(normalise(query))}
     telling = {word: terms for word, terms in words.items() if word.lower() not in STOP_WORDS}
     return telling or words
 
 
 STOP_WORDS = frozenset(
     {
-        "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
-        "been", "before", "being", "but", "by", "can", "could", "couldn", "d", "did", "didn", "do", "does",
-        "doesn", "doing", "don", "for", "from", "give", "going", "had", "has", "have", "having", "he", "help",
-        "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "just",
-        "know", "let", "like", "ll", "m", "me", "might", "more", "most", "must", "my", "need", "no", "nor",
-        "not", "now", "of", "on", "onto", "or", "our", "ours", "out", "over", "own", "please", "re", "s",
-        "shall", "she", "should", "so", "some", "such", "t", "tell", "than", "that", "the", "their", "them",
-        "then", "there", "these", "they", "this", "those", "to", "too", "under", "until", "up", "us", "ve",
-        "very", "want", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why",
-        "will", "with", "won", "would", "wouldn", "you", "your", "yours",
+        "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "being",
+        "but", "by", "can", "could", "couldn", "d", "did", "didn", "do", "does", "doesn", "doing", "don", "for",
+        "from", "give", "going", "had", "has", "have", "having", "he", "help", "her", "here", "hers", "him",
+        "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "just", "know", "let", "ll", "m", "me",
+        "might", "must", "my", "need", "now", "of", "onto", "or", "our", "ours", "please", "re", "s", "shall",
+        "she", "should", "so", "some", "such", "t", "tell", "than", "that", "the", "their", "them", "then",
+        "there", "these", "they", "this", "those", "to", "too", "us", "ve", "very", "want", "was", "we", "were",
+        "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "won", "would",
+        "wouldn", "you", "your", "yours",
     }
 )  # fmt: skip
 """English words that any request may have: function words, what is left of contractions, and how one asks."""
@@ -186,7 +187,8 @@ def _separated(identifier: str) -> str:
     return " ".join(_WORD.findall(identifier))
 
 
-def _normalise(text: str) -> str:
+def normalise(text: str) -> str:
+    """Fold compatibility forms and accents, and drop what is not text; case is kept."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
@@ -208,8 +210,16 @@ def _split_case(word: str) -> list[str]:
     return parts
 
 
-@lru_cache(maxsize=100_000)
 def _terms(word: str) -> tuple[str, ...]:
+    return _short_terms(word) if len(word) <= _LONGEST_KEPT else _terms_of(word)
+
+
+@lru_cache(maxsize=100_000)
+def _short_terms(word: str) -> tuple[str, ...]:
+    return _terms_of(word)
+
+
+def _terms_of(word: str) -> tuple[str, ...]:
     terms: list[str] = []
     position = 0
     for match in _UNSPACED.finditer(word):
@@ -243,36 +253,55 @@ def _stem(word: str) -> str:
     return stem(word)
 
 
-def _parameters(schema: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Walk a schema, in order, as (parameter name or "", what is said about it)."""
-    seen: set[int] = set()
-    stack: list[tuple[str, Any, int]] = [("", schema, 0)]
-    nodes = 0
-    while stack and nodes < _SCHEMA_NODES:
-        nodes += 1
-        name, node, depth = stack.pop()
-        words: list[str] = []
-        below: list[tuple[str, Any]] = []
-        if isinstance(node, Mapping) and id(node) not in seen:
-            seen.add(id(node))
-            words = _said(node) if depth else []
-            below = list(_children(node, schema)) if depth < SCHEMA_DEPTH else []
-        if name or words:
-            yield name, words
-        stack.extend((child_name, child, depth + 1) for child_name, child in reversed(below))
+class _SchemaReader:
+    """Walks a schema in order, within bounds, and remembers which bound it met.
 
+    Cycles are stopped on the way down alone: an object that stands in two places is read in both, as it is after
+    the schema was written as JSON and read again.
+    """
 
-def _said(node: Mapping[str, Any]) -> list[str]:
-    words: list[str] = []
-    description = node.get("description")
-    if isinstance(description, str) and description.strip():
-        words.append(clean(description[:DESCRIPTION_LIMIT]))
-    values = node.get("enum", [node["const"]] if "const" in node else [])
-    if isinstance(values, list) and len(values) <= _ENUM_VALUES:
-        short = [v for v in values if isinstance(v, str) and 0 < len(v) <= _ENUM_VALUE_LENGTH]
-        if short:
-            words.append(" | ".join(short))
-    return words
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.names: list[str] = []
+        self.descriptions: list[str] = []
+        self.cut: set[str] = set()
+        self._root = schema
+        self._nodes = 0
+        self._read("", schema, ())
+
+    def _read(self, name: str, node: Any, above: tuple[int, ...]) -> None:
+        self._nodes += 1
+        if self._nodes > _SCHEMA_NODES:
+            self.cut.add("schema size")
+            return
+        if name:
+            if len(name) > NAME_LIMIT:
+                self.cut.add("parameter names")
+            self.names.append(_separated(name[:NAME_LIMIT]))
+        if not isinstance(node, Mapping) or id(node) in above:
+            return
+        if above:
+            self.descriptions.extend(self._said(node))
+        children = list(_children(node, self._root))
+        if children and len(above) >= SCHEMA_DEPTH:
+            self.cut.add("schema depth")
+            return
+        for child_name, child in children:
+            self._read(child_name, child, (*above, id(node)))
+
+    def _said(self, node: Mapping[str, Any]) -> Iterator[str]:
+        description = node.get("description")
+        if isinstance(description, str) and description.strip():
+            if len(description) > PARAMETERS_LIMIT:
+                self.cut.add("parameter descriptions")
+            yield clean(description[:PARAMETERS_LIMIT])
+        values = node.get("enum", [node["const"]] if "const" in node else [])
+        if isinstance(values, list):
+            texts = [value for value in values if isinstance(value, str) and value]
+            short = [value for value in texts if len(value) <= _ENUM_VALUE_LENGTH]
+            if len(values) > _ENUM_VALUES or len(short) < len(texts):
+                self.cut.add("enum values")
+            if short and len(values) <= _ENUM_VALUES:
+                yield " | ".join(short)
 
 
 def _children(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

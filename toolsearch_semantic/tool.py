@@ -19,8 +19,8 @@ def _no_parameters() -> dict[str, Any]:
 class Tool:
     """Something that an agent can call, in one shape whatever framework it came from.
 
-    Frozen: two tools are equal when every field is. ``source`` and ``input_schema`` are kept by reference
-    and handed back untouched, so do not change them afterwards: what is indexed would no longer be true.
+    Frozen: two tools are equal when every field but ``source`` is. ``source`` and ``input_schema`` are kept by
+    reference and handed back untouched, so do not change them afterwards: what is indexed would not be true.
 
     Args:
         name: What the model calls it by. Any non-blank text; the writers in ``formats`` make it safe for a
@@ -42,7 +42,7 @@ class Tool:
     execute: Callable[..., Any] | None = None
     namespace: str | None = None
     search_text: str | None = None
-    source: Any = field(default=None, hash=False, repr=False)
+    source: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():

@@ -114,6 +114,34 @@ def test_a_cached_vector_cannot_be_changed_by_its_reader() -> None:
         cache.get([key])[key][0] = 1
 
 
+def test_a_vector_that_is_larger_than_the_bound_drives_nothing_out() -> None:
+    cache = MemoryVectorCache(max_bytes=32)
+    cache.put({cache_key("m", "small"): np.zeros(2, np.float32)})
+    cache.put({cache_key("m", "large"): np.zeros(100, np.float32)})
+    assert list(cache.get([cache_key("m", "small"), cache_key("m", "large")])) == [cache_key("m", "small")]
+
+
+@pytest.mark.parametrize("bad", [[np.nan, 1.0], [3.0, 4.0], [np.inf, 0.0]])
+def test_what_is_no_unit_vector_in_a_cache_is_computed_again(bad: list[float], cache: VectorCache) -> None:
+    cache.put({cache_key("counting-1", "one"): np.array(bad, np.float32)})
+    encoder = CountingEncoder()
+    rows = encode_documents(encoder, ["one"], cache)
+    np.testing.assert_allclose(rows[0], [3 / 10**0.5, 1 / 10**0.5], atol=1e-6)
+    assert encoder.asked == ["one"]
+
+
+def test_a_cache_that_raises_is_gone_without(caplog: pytest.LogCaptureFixture) -> None:
+    class Down:
+        def get(self, keys: Sequence[bytes]) -> Any:
+            raise ConnectionError("no route")
+
+        put = get
+
+    encoder = CountingEncoder()
+    assert encode_documents(encoder, ["one"], Down()).shape == (1, 2)
+    assert caplog.text.count("no route") == 2
+
+
 @pytest.mark.parametrize("bound", [-1, 1.5, "1", True])
 def test_a_bound_that_is_none_is_refused(bound: Any) -> None:
     with pytest.raises(InvalidOptionError, match="max_bytes"):

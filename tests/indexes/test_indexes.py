@@ -136,6 +136,38 @@ def test_a_lexical_score_is_the_share_of_what_the_query_could_reach() -> None:
     assert index.scores("weather zebra")[0] == pytest.approx(frequency / (1.2 + frequency) / 1.3, abs=1e-6)
 
 
+def test_a_lexical_score_over_all_fields_has_the_value_worked_out_by_hand() -> None:
+    """One word in each field; weights, lengths and k1 as literals, so that a changed constant is seen."""
+    schema = {"type": "object", "properties": {"rain": {"description": "rain"}}}
+    fields = text_fields(Tool("rain", "rain", schema, namespace="rain"))
+
+    def share(weight: float, usual: float) -> float:
+        return weight / (0.25 + 0.75 * 1 / usual)
+
+    frequency = share(3, 4) + share(2, 2) + share(1, 16) + share(0.5, 8) + share(0.3, 24)
+    expected = frequency / (1.2 + frequency)
+    assert LexicalIndex([Document(fields)]).scores("rain")[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_that_tie_only_when_rounded_keep_row_order_where_the_cut_falls() -> None:
+    """FAISS finds the last ones nearest, by less than the sixth decimal; the first ones are the answer."""
+    rows = 400
+    vectors = np.zeros((rows, 2), np.float64)
+    vectors[:, 0] = 0.5 + np.arange(rows) * 1e-10
+    vectors[:, 1] = np.sqrt(1 - vectors[:, 0] ** 2)
+    fields = text_fields(Tool("a"))
+    index = SemanticIndex(2, [Document(fields, vector.astype(np.float32)) for vector in vectors])
+    assert index.search(Query("", np.array([1, 0], np.float32)), 3).rows.tolist() == [0, 1, 2]
+
+
+def test_a_catalogue_that_changes_for_long_does_not_remember_every_word() -> None:
+    index = LexicalIndex()
+    for i in range(50):
+        index = index.with_added([Document(text_fields(Tool(f"tool{i}x", f"word{i}y only")))])
+        index = index.without([0]) if len(index) > 1 else index
+    assert len(index._vocabulary) < 12
+
+
 def test_a_lexical_weight_does_not_change_when_another_tool_is_added() -> None:
     one = Document(text_fields(Tool("weather", "forecast for a city")))
     other = Document(text_fields(Tool("refund", "give the money back " * 50)))
@@ -150,7 +182,7 @@ def test_lexical_scores_stay_below_1_however_often_a_word_is_repeated() -> None:
 
 def test_words_of_a_query_that_a_row_has_are_named_as_typed() -> None:
     index = LexicalIndex([Document(text_fields(Tool("list_issues", "Issues of a GitHub repository")))])
-    assert index.matched_words("Which github Issue is open?", 0) == ("github", "Issue")
+    assert index.matched_words(query_words("Which github Issue is open?"), 0) == ("github", "Issue")
 
 
 def test_a_row_without_a_vector_direction_is_never_found_by_meaning() -> None:

@@ -112,9 +112,19 @@ def test_no_servers_have_no_tools() -> None:
     assert list_tools_sync([]) == []
 
 
+def test_a_command_line_keeps_its_secrets() -> None:
+    line = "env API_KEY=supersecretvalue bash -c 'echo key $API_KEY, $1 >&2; exit 3' --token hunter2hunter2"
+    server = McpServer.from_command(line)
+    assert server.label == "MCP server 'bash …'"
+    message = failure_of(server)
+    assert "supersecretvalue" not in message
+    assert "hunter2hunter2" not in message
+    assert "key ***" in message
+
+
 def test_a_command_that_is_not_there_is_named() -> None:
     assert failure_of(McpServer.from_command("no-such-server --flag")) == (
-        "MCP server 'no-such-server --flag' cannot be started: there is no command 'no-such-server'. "
+        "MCP server 'no-such-server …' cannot be started: there is no command 'no-such-server'. "
         "Run its command by hand to see more."
     )
 

@@ -24,6 +24,8 @@ class Commands(TyperGroup):
         if not options.get("standalone_mode", True):
             return super().main(*args, **options)
         options["standalone_mode"] = False
+        if sys.stdout is None:  # a shell closed it: what is printed is for nobody
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - stays open as long as the process
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may know few characters
         try:

@@ -15,7 +15,7 @@ from toolsearch_semantic.hits import SearchHit
 
 __all__ = ["WarningLines", "escaped", "one_line", "print_table", "records", "say", "why"]
 
-_PIPED_WIDTH, _LEAST_WIDTH, _LEAST_DESCRIPTION, _GAP = 100, 40, 16, 3
+_PIPED_WIDTH, _LEAST_WIDTH, _MOST_WIDTH, _LEAST_DESCRIPTION, _GAP = 100, 40, 1_000, 16, 3
 
 
 class WarningLines(logging.Handler):
@@ -58,7 +58,7 @@ def records(hits: Iterable[SearchHit]) -> list[dict[str, Any]]:
 def why(hit: SearchHit) -> str:
     """Say what a hit was found by."""
     meaning = [] if hit.cosine is None else [f"cosine {hit.cosine:.2f}"]
-    return "its name" if hit.score == 1.0 else "; ".join([*filter(None, [", ".join(hit.words)]), *meaning])
+    return "its name" if hit.by_name else "; ".join([*filter(None, [", ".join(hit.words)]), *meaning])
 
 
 def escaped(text: str) -> str:
@@ -79,7 +79,8 @@ def print_table(columns: Mapping[str, list[str]], *, last: tuple[str, list[str]]
     from rich.table import Table
 
     wanted = os.environ.get("COLUMNS", "")
-    piped = max(_LEAST_WIDTH, int(wanted)) if wanted.isdecimal() else _PIPED_WIDTH
+    sensible = wanted.isdecimal() and len(wanted) <= len(str(_MOST_WIDTH))
+    piped = min(max(_LEAST_WIDTH, int(wanted)), _MOST_WIDTH) if sensible else _PIPED_WIDTH
     console = Console(width=None if sys.stdout.isatty() else piped, markup=False, highlight=False, emoji=False)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     ranks = [str(rank + 1) for rank in range(max(map(len, columns.values())))]

@@ -23,7 +23,7 @@ class Encoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identify the weights and all settings that change a vector; equal only where vectors are equal."""
+        """Identify the weights and the settings: equal only where vectors are, but for a device's rounding."""
         ...
 
     @property
@@ -70,5 +70,5 @@ def checked_rows(rows: object, *, count: int, dimension: int, encoder: str) -> N
     array = np.ascontiguousarray(array, np.float32)
     if not np.isfinite(array).all():
         raise EncodingError(f"Encoder {encoder!r} returned NaN or infinite values; its weights may be damaged.")
-    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    lengths = np.linalg.norm(array.astype(np.float64), axis=1, keepdims=True)  # squares leave float32 early
     return (array / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

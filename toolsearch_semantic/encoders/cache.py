@@ -1,7 +1,8 @@
 """Vectors that were computed before, by what they were computed from.
 
-The key is made of the encoder's fingerprint, the version of the searchable text, and the text; so an entry is
-never wrong, whoever wrote it, and caches can be shared by catalogues, users and processes.
+The key is made of the encoder's fingerprint, the version of the searchable text, and the text; so caches can be
+shared by catalogues, users and processes. Whoever can write a cache decides what is found with it: share it only with
+those whom you trust. What is no finite unit vector is passed over.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = ["MemoryVectorCache", "SqliteVectorCache", "VectorCache", "cache_key",
 logger = logging.getLogger(__name__)
 
 Vector = NDArray[np.float32]
+_TOLERANCE = 1e-3
 
 
 class VectorCache(Protocol):
@@ -58,8 +60,8 @@ def encode_documents(encoder: Encoder, texts: Sequence[str], cache: VectorCache)
     keys = [cache_key(encoder.fingerprint, text) for text in texts]
     known = {
         key: vector
-        for key, vector in cache.get(list(dict.fromkeys(keys))).items()
-        if vector.shape == (encoder.dimension,)
+        for key, vector in _kept(cache, list(dict.fromkeys(keys))).items()
+        if vector.shape == (encoder.dimension,) and _is_unit(vector)
     }
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if missing:
@@ -70,9 +72,25 @@ def encode_documents(encoder: Encoder, texts: Sequence[str], cache: VectorCache)
             encoder=encoder.fingerprint,
         )
         new = dict(zip(missing, rows, strict=True))
-        cache.put(new)
+        try:
+            cache.put(new)
+        except Exception as error:  # a cache of any kind; without it the vectors are there all the same
+            logger.warning("Vectors could not be kept: the cache failed with %r.", error)
         known.update(new)
     return np.stack([known[key] for key in keys]) if keys else np.zeros((0, encoder.dimension), np.float32)
+
+
+def _kept(cache: VectorCache, keys: Sequence[bytes]) -> Mapping[bytes, Vector]:
+    try:
+        return cache.get(keys)
+    except Exception as error:  # a cache of any kind must not stop a search
+        logger.warning("Vectors are computed again: the cache failed with %r.", error)
+        return {}
+
+
+def _is_unit(vector: Vector) -> bool:
+    length = float(vector @ vector)
+    return length == 0.0 or abs(length - 1.0) < _TOLERANCE  # NaN is neither
 
 
 class MemoryVectorCache:
@@ -109,6 +127,8 @@ class MemoryVectorCache:
         """Remember vectors, and forget the least recently used ones beyond the bound."""
         with self._lock:
             for key, vector in vectors.items():
+                if vector.nbytes > self._max_bytes:
+                    continue
                 if key not in self._vectors:
                     own = vector.copy()  # a row of a batch would keep the whole batch alive
                     own.setflags(write=False)
@@ -186,14 +206,20 @@ class SqliteVectorCache:
 
     def _set_aside(self, error: sqlite3.Error) -> None:
         aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
-        self._path.rename(aside)
+        try:
+            self._path.rename(aside)
+            self._open().close()
+        except (OSError, sqlite3.Error) as failure:  # another process was first, or has the file open
+            logger.warning(
+                "The vector cache %s is damaged (%s) and cannot be set aside: %s.", self._path, error, failure
+            )
+            return
         logger.warning(
             "The vector cache %s is damaged (%s). It was set aside as %s, and a new one begun.",
             self._path,
             error,
             aside,
         )
-        self._open().close()
 
     def _warn(self, error: sqlite3.Error) -> None:
         if not self._warned:

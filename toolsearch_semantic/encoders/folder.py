@@ -12,6 +12,7 @@ from typing import Literal
 from toolsearch_semantic.checksums import FileEntry, what_differs
 from toolsearch_semantic.errors import ModelError, ModelNotFoundError
 from toolsearch_semantic.scores import UNCALIBRATED, Scoring
+from toolsearch_semantic.validation import read_json
 
 __all__ = ["MANIFEST", "ModelManifest", "fingerprint_of", "read_manifest"]
 
@@ -39,21 +40,22 @@ def read_manifest(folder: Path) -> ModelManifest:
         ModelNotFoundError: The folder or its manifest is not there.
         ModelError: The manifest cannot be read, or a file is missing or not the one that it describes.
     """
-    from pydantic import TypeAdapter, ValidationError
-
     path = folder / MANIFEST
     if not path.is_file():
         raise ModelNotFoundError(f"No model in {str(folder)!r}: {MANIFEST} is not there. Give the folder of a model.")
     cure = "Copy the folder again, or reinstall toolsearch-semantic."
     try:
-        manifest = TypeAdapter(ModelManifest).validate_json(path.read_bytes())
-    except (ValidationError, OSError) as error:
+        manifest = read_json(ModelManifest, path.read_bytes())
+    except (ValueError, OSError) as error:
         raise ModelError(f"{str(path)!r} is not a model manifest of format 1: {error}. {cure}") from error
     for name, entry in manifest.files.items():
         file = folder / name
         if not file.is_file():
             raise ModelError(f"The model in {str(folder)!r} lacks its file {name!r}. {cure}")
-        difference = what_differs(file, entry)
+        try:
+            difference = what_differs(file, entry)
+        except OSError as error:
+            raise ModelError(f"{str(file)!r} cannot be read: {error}. {cure}") from error
         if difference:
             raise ModelError(f"{str(file)!r} is not the file that its manifest describes: {difference}. {cure}")
     unlisted = {manifest.weights, manifest.tokenizer} - set(manifest.files)

@@ -27,7 +27,7 @@ def load_encoder(encoder: Encoder | str | Path | None) -> Encoder:
         if (Path(encoder) / MANIFEST).is_file():
             return StaticEncoder(encoder)
         return SentenceTransformerEncoder(encoder)
-    if isinstance(encoder, Encoder):
+    if isinstance(encoder, Encoder) and not isinstance(encoder, type):
         return encoder
     raise InvalidOptionError(
         f"encoder must be an Encoder or the path of a local model, not {encoder!r}. An Encoder has fingerprint, "

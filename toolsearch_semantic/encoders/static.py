@@ -15,13 +15,16 @@ from toolsearch_semantic.scores import Scoring
 
 __all__ = ["StaticEncoder"]
 
+_KNOWN_SHARE = 0.5
 _BATCH = 128  # texts whose token rows are gathered at once: about 13 MB at 100 tokens and 256 dimensions
 
 
 class StaticEncoder:
     """A static model from a folder with a ``toolsearch.json``; the same encoding for queries and documents.
 
-    All tokens count, however long the text; order does not. A text without any known token is a row of zeros.
+    All tokens count, however long the text; order does not. A text of which more than half the tokens are unknown
+    (rows of zeros in the table) is a row of zeros: what a few left-over tokens say is not what the text says. So
+    texts in a script that the model does not know are left to keyword search.
     Safe to use from many threads.
 
     Args:
@@ -53,6 +56,7 @@ class StaticEncoder:
                 "The files belong to different models: copy the folder again."
             )
         self._table: NDArray[np.float32] = table.astype(np.float32)
+        self._unknown: NDArray[np.int64] = (~self._table.any(axis=1)).astype(np.int64)  # tokens with rows of zeros
         self._fingerprint = fingerprint_of(self._manifest)
 
     @property
@@ -86,8 +90,11 @@ class StaticEncoder:
             known = np.flatnonzero(lengths)  # reduceat cannot sum an empty run
             if len(known):
                 starts = np.cumsum(lengths[known]) - lengths[known]
-                rows = self._table[np.concatenate([ids[i] for i in known])]
+                flat = np.concatenate([ids[i] for i in known])
+                rows = self._table[flat]
                 sums[start + known] = np.add.reduceat(rows, starts, axis=0)
+                strange = np.add.reduceat(self._unknown[flat], starts) > _KNOWN_SHARE * lengths[known]
+                sums[start + known[strange]] = 0.0
         return checked_rows(sums, count=len(texts), dimension=self.dimension, encoder=self._fingerprint)
 
     def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_function", "read_function"]
 
+_LONGEST_CHAIN = 100
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _CURE = "Annotate it with a type that Pydantic can describe, bind it with functools.partial, or give a Tool instead."
 
@@ -89,17 +90,18 @@ def read_function(obj: Any, *, key: str | None) -> Tool:
 
 def _definition(obj: Any) -> Any:
     """Return the function that a callable comes down to, which has the annotations' globals and the docstring."""
-    while True:
+    for _ in range(_LONGEST_CHAIN):
         if isinstance(obj, functools.partial):
             obj = obj.func
         elif inspect.ismethod(obj):
             obj = obj.__func__
         elif hasattr(obj, "__wrapped__"):
-            obj = inspect.unwrap(obj)
+            obj = obj.__wrapped__
         elif inspect.isroutine(obj) or isinstance(obj, type):
             return obj
         else:
             obj = type(obj).__call__
+    raise InvalidToolError(f"It wraps itself, or too many others to follow: {shown(obj)}. Give the function itself.")
 
 
 def _name(obj: Any, function: Any) -> str:

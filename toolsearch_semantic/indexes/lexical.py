@@ -33,7 +33,7 @@ K1 = 1.2
 UNKNOWN_TERM_SHARE = 0.3
 
 # Usual lengths are constants and not the catalogue's means: a tool's weight for a term must not change when
-# another tool is added. Values: see models/fit_scores.py, which chooses them on the training sets.
+# another tool is added. Chosen on the training sets: models/README.md has the figures.
 FIELDS: Mapping[str, FieldWeight] = {
     "name": FieldWeight(3.0, 4.0, 0.75, False),
     "namespace": FieldWeight(2.0, 2.0, 0.75, False),
@@ -107,9 +107,13 @@ class LexicalIndex:
     def without(self, rows: Sequence[int]) -> Self:
         """Return an index without these rows."""
         gone = set(rows)
+        kept = [row for i, row in enumerate(self._by_row) if i not in gone]
+        # Terms are numbered anew, or a catalogue that changes for long would remember every word it ever had.
+        used = np.unique(np.concatenate([terms for terms, _ in kept])) if kept else np.empty(0, np.int32)
+        spelt = list(self._vocabulary)
         new = type(self)()
-        new._vocabulary = self._vocabulary  # shared: terms that no row has any more count as unknown
-        new._assemble([row for i, row in enumerate(self._by_row) if i not in gone])
+        new._vocabulary = {spelt[term]: number for number, term in enumerate(used.tolist())}
+        new._assemble([(np.searchsorted(used, terms).astype(np.int32), weights) for terms, weights in kept])
         return new
 
     def scores(self, text: str) -> NDArray[np.float64]:
@@ -131,14 +135,10 @@ class LexicalIndex:
         scores = self.scores(query.text)
         return select_top(np.arange(len(self)), scores, k, lexical=scores)
 
-    def matched_words(self, text: str, row: int) -> tuple[str, ...]:
-        """Name the words of a query that a row has, as they were typed."""
+    def matched_words(self, words: Mapping[str, Sequence[str]], row: int) -> tuple[str, ...]:
+        """Name the words of a query (`query_words`) of which a row has a term."""
         held = set(self._by_row[row][0].tolist())
-        return tuple(
-            word
-            for word, terms in query_words(text).items()
-            if any(self._vocabulary.get(term, -1) in held for term in terms)
-        )
+        return tuple(w for w, terms in words.items() if any(self._vocabulary.get(term, -1) in held for term in terms))
 
     def _postings(self, term: str) -> tuple[int, int]:
         identity = self._vocabulary.get(term, len(self._starts))

@@ -50,11 +50,6 @@ class SemanticIndex:
         return new
 
     @property
-    def flat(self) -> Any:
-        """The ``faiss.IndexFlatIP`` inside, to be written to disk and not to be changed."""
-        return self._flat
-
-    @property
     def vectors(self) -> NDArray[np.float32]:
         """A copy of the vectors, shape (n, d)."""
         rows: NDArray[np.float32] = self._flat.reconstruct_n(0, len(self))

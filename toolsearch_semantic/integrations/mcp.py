@@ -12,11 +12,13 @@ those of its configuration; it is stopped again before the call returns.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -45,6 +47,7 @@ _STDERR_LINES = 3
 _STDERR_BYTES = 4096
 _LONGEST_DETAIL = 400
 _SHORTEST_SECRET = 6
+_SECRET_FLAG = re.compile(r"^-.*(key|token|secret|password|auth|credential)", re.IGNORECASE)
 _MOST_PAGES = 10_000
 
 
@@ -81,14 +84,14 @@ class McpServer:
             CatalogueFileError: It is empty, or a quotation is not closed.
         """
         try:
-            command = tuple(shlex.split(line))
+            command = tuple(shlex.split(line, posix=os.name != "nt"))
         except ValueError as error:
             raise CatalogueFileError(
-                f"The MCP server's command {line!r} cannot be split: {error}. Quote it as for a shell."
+                f"The MCP server's command cannot be split: {error}. Quote it as for a shell."
             ) from error
         if not command:
             raise CatalogueFileError(f"The MCP server's command {line!r} is empty. Give a program and its arguments.")
-        return cls(label=f"MCP server {_cut(line, 80)!r}", command=command)
+        return cls(label=f"MCP server {_program(command)!r}", command=command)
 
     @classmethod
     def from_url(cls, url: str) -> McpServer:
@@ -319,10 +322,25 @@ def _redacted(text: str, server: McpServer) -> str:
     address = urlsplit(server.url)
     secrets = [*server.env.values(), *server.headers.values(), address.query, address.password or ""]
     secrets += [word for value in server.headers.values() for word in value.split()]
+    secrets += _secret_arguments(server.command)
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")
     return _cut(" ".join(text.split()), _LONGEST_DETAIL)
+
+
+def _program(command: Sequence[str]) -> str:
+    """Name a command by its program and first plain argument: the others may be secrets."""
+    words = [word for word in command if "=" not in word]
+    words = words[1:] if words[:1] == ["env"] and len(words) > 1 else words
+    shown = [word for word in words[:2] if not word.startswith("-")]
+    return _cut(" ".join(shown) + (" …" if len(shown) < len(command) else ""), 80)
+
+
+def _secret_arguments(command: Sequence[str]) -> list[str]:
+    """Find what a command line may keep secret: values of NAME=value, and what follows a flag like ``--token``."""
+    values = [word.partition("=")[2] for word in command if "=" in word]
+    return values + [after for flag, after in pairwise(command) if _SECRET_FLAG.search(flag)]
 
 
 def _cut(text: str, length: int) -> str:

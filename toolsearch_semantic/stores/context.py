@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+import threading
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from toolsearch_semantic.stores.base import StateStats
@@ -71,54 +72,61 @@ class ConversationView:
     """The store of one request: what its conversation loaded, and what its own steps loaded since.
 
     The latter waits in the host's state until the conversation has it; from then on the conversation alone decides,
-    so that a message that is trimmed away unloads its tools. Names that were shown in one order stay in it.
+    so that a message that is trimmed away unloads its tools. Names that a step has shown in one order stay in it;
+    those that no step has shown yet stand in the order of the conversation, as they would after a restart. The state
+    holds plain lists of strings.
     """
 
     blocking = False
 
     def __init__(self, found: Sequence[str], by_last_use: Sequence[str], state: MutableMapping[str, Any]) -> None:
-        own = state.get(_STATE_KEY)
-        own = own if isinstance(own, dict) else {}
-        there = set(found)
-        self._pending: list[str] = [name for name in own.get("pending", ()) if name not in there]
-        held = dict.fromkeys([*found, *self._pending])
-        shown = [name for name in own.get("order", ()) if name in held]
-        self._order: list[str] = list(dict.fromkeys([*shown, *held]))
-        self._used: list[str] = list(dict.fromkeys(reversed([*by_last_use, *self._pending])))[::-1]
-        self._removed: set[str] = set(own.get("removed", ())) & there
+        there = dict.fromkeys(found)
+        pending = [name for name in _kept(state, "pending") if name not in there]
+        held = dict.fromkeys([*there, *pending])
+        shown = [name for name in _kept(state, "order") if name in held]
+        self._lock = threading.Lock()
+        self._removed = {name for name in _kept(state, "removed") if name in there}
+        self._shown = [name for name in dict.fromkeys([*shown, *held]) if name not in self._removed]
+        self._pending = [*dict.fromkeys(pending)]
+        self._used = [*dict.fromkeys(reversed([*by_last_use, *pending]))][::-1]
         self._state = state
         self._write()
 
     def loaded(self, thread_id: str, *, touch: bool = True) -> tuple[str, ...]:
         """Give what this request has loaded, in load order."""
-        return tuple(name for name in self._order if name not in self._removed)
+        with self._lock:
+            return self._loaded()
 
     def add(self, thread_id: str, names: Sequence[str]) -> tuple[str, ...]:
         """Load names until the conversation says so itself; give those that were not loaded before."""
-        there = self.loaded(thread_id)
-        new = tuple(name for name in dict.fromkeys(names) if name not in there)
-        self._removed -= set(new)
-        self._pending.extend(name for name in new if name not in self._pending)
-        # A name that was unloaded and is loaded again goes to the end.
-        self._order = [*(name for name in self._order if name not in new), *new]
-        self.mark_used(thread_id, names)
-        self._write()
-        return new
+        with self._lock:
+            there = self._loaded()
+            new = tuple(name for name in dict.fromkeys(names) if name not in there)
+            self._removed.difference_update(new)
+            self._pending.extend(new)
+            self._use(names)
+            self._write()
+            return new
 
     def remove(self, thread_id: str, names: Sequence[str]) -> None:
         """Unload names for this request."""
-        self._pending = [name for name in self._pending if name not in names]
-        self._removed |= set(names)
-        self._write()
+        with self._lock:
+            self._pending = [name for name in self._pending if name not in names]
+            self._shown = [name for name in self._shown if name not in names]  # loaded again, it goes to the end
+            self._used = [name for name in self._used if name not in names]
+            self._removed.update(names)
+            self._write()
 
     def mark_used(self, thread_id: str, names: Sequence[str]) -> None:
         """Note that tools were called now."""
-        held = [name for name in names if name in self._order]
-        self._used = [*(name for name in self._used if name not in held), *dict.fromkeys(held)]
+        with self._lock:
+            self._use(names)
 
     def by_last_use(self, thread_id: str) -> tuple[str, ...]:
         """Give what is loaded, the name whose last use is longest ago first."""
-        return tuple(name for name in self._used if name not in self._removed)
+        with self._lock:
+            there = self._loaded()
+            return tuple(name for name in self._used if name in there)
 
     def clear(self, thread_id: str) -> None:
         """Do nothing: the conversation stays what it is."""
@@ -134,9 +142,23 @@ class ConversationView:
         """Forget nothing."""
         return 0
 
+    def _loaded(self) -> tuple[str, ...]:
+        return tuple(n for n in dict.fromkeys([*self._shown, *self._pending]) if n not in self._removed)
+
+    def _use(self, names: Sequence[str]) -> None:
+        there = self._loaded()
+        used = dict.fromkeys(name for name in names if name in there)
+        self._used = [*(name for name in self._used if name not in used), *used]
+
     def _write(self) -> None:
         self._state[_STATE_KEY] = {
             "pending": list(self._pending),
-            "order": list(self._order),
+            "order": list(self._shown),
             "removed": sorted(self._removed),
         }
+
+
+def _kept(state: MutableMapping[str, Any], field: str) -> list[str]:
+    own = state.get(_STATE_KEY)
+    names = own.get(field) if isinstance(own, Mapping) else None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
