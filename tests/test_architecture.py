@@ -16,7 +16,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 # Lower layers first; a module imports from its own layer's part and from layers before it.
 LAYERS = [
-    {"errors", "tool", "text", "scores", "options", "checksums", "hits", "validation"},
+    {"errors", "tool", "text", "scores", "options", "checksums", "hits", "validation", "locks"},
     {"formats", "encoders", "indexes", "stores"},
     {"catalogue", "saved", "embedding", "merging"},
     {"search", "messages"},

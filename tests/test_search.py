@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from typing import Any
@@ -498,3 +499,36 @@ def test_a_name_is_found_however_its_letters_are_composed(name: str, query: str)
 def test_what_is_no_cache_is_refused(cache: Any) -> None:
     with pytest.raises(InvalidOptionError, match="cache must have get and put"):
         ToolSearch(cache=cache)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_process_that_was_forked_during_a_change_can_change_its_own_catalogue(few: list[Tool]) -> None:
+    class Slow(BreakableEncoder):
+        def encode_documents(self, texts: Any, /) -> Any:
+            if "stop here" in texts:
+                reached.set()
+                go_on.wait(30)
+            return super().encode_documents(texts)
+
+    reached, go_on = threading.Event(), threading.Event()
+    search = ToolSearch(few, encoder=Slow())
+    adding = threading.Thread(target=search.add, args=([Tool("slow", search_text="stop here")],))
+    adding.start()
+    reached.wait(30)
+    child = os.fork()
+    if child == 0:
+        search.remove(["get_weather"])
+        os._exit(0 if len(search) == len(few) - 1 else 1)
+    deadline = time.monotonic() + 20
+    status = None
+    while status is None and time.monotonic() < deadline:
+        done, code = os.waitpid(child, os.WNOHANG)
+        status = code if done else None
+        time.sleep(0.05)
+    if status is None:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    go_on.set()
+    adding.join()
+    assert status == 0

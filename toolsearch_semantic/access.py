@@ -63,7 +63,8 @@ class StepAccess:
 
     Whatever is not the answer True is a denial: an exception, a rejection, another type, a time-out. Filters that
     return awaitables run concurrently, at most ``concurrency`` at once, each at most ``timeout`` seconds; a plain
-    function runs on the event loop, so it should be quick.
+    function runs on the event loop, so it should be quick. Who cancels a question is not asked again: for the rest
+    of the step it is denied, for others too.
     """
 
     def __init__(

@@ -206,6 +206,7 @@ def search_result(
     load_name: str | None,
     loaded: Sequence[str] = (),
     already: Sequence[str] = (),
+    available: Sequence[str] = (),
     unloaded: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write the result of a search with hits.
@@ -216,6 +217,7 @@ def search_result(
         load_name: The tool that loads; None where the hits were loaded.
         loaded: What was loaded, where hits are.
         already: What had been loaded before.
+        available: What is there without being loaded.
         unloaded: What was unloaded to make room.
     """
     result: dict[str, Any] = {
@@ -235,7 +237,7 @@ def search_result(
             "search with other words, or go on without a tool."
         )
     if load_name is None:
-        lists = {"loaded": loaded, "already_loaded": already, "unloaded": unloaded}
+        lists = {"loaded": loaded, "already_loaded": already, "available": available, "unloaded": unloaded}
         parts += _said(lists)
         result |= _fields(lists)
     elif not weak:
@@ -249,6 +251,7 @@ def load_result(
     loaded: Sequence[str],
     already: Sequence[str],
     missing: Mapping[str, Sequence[str]],
+    available: Sequence[str] = (),
     unloaded: Sequence[str] = (),
     not_loaded: Sequence[str] = (),
     alike: Mapping[str, str] | None = None,
@@ -259,11 +262,13 @@ def load_result(
         loaded: What was loaded.
         already: What had been loaded before.
         missing: What was not found, with suggestions for each.
+        available: What is there without being loaded; no receipt, since no store is to remember it.
         unloaded: What was unloaded to make room.
         not_loaded: What there was no room for.
         alike: What was not loaded because it would be written like a tool that is there: name → that tool's.
     """
-    parts = _said({"loaded": loaded, "already_loaded": already})
+    there = {"loaded": loaded, "already_loaded": already, "available": available}
+    parts = _said(there)
     for name, near in missing.items():
         advice = f"Did you mean {', '.join(map(shown_name, near))}?" if near else "Search for it by what it does."
         parts.append(f"No tool is named {quoted(name)}. {advice}")
@@ -274,7 +279,7 @@ def load_result(
         parts.append(f"{shown_name(name)} cannot be loaded beside {shown_name(other)}: their names are too alike.")
     lists["not_loaded"] = [*not_loaded, *alike]
     result: dict[str, Any] = {"success": not missing and not lists["not_loaded"], "message": " ".join(parts)}
-    result |= _fields({"loaded": loaded, "already_loaded": already, **lists})
+    result |= _fields({**there, **lists})
     if missing:
         result["not_found"] = [printable(name) for name in missing]
         result["suggestions"] = {printable(name): [*map(shown_name, near)] for name, near in missing.items()}
@@ -284,6 +289,7 @@ def load_result(
 _SAYINGS = {
     "loaded": "Loaded, to be called from your next step on: {}.",
     "already_loaded": "Already loaded: {}.",
+    "available": "You have these without loading them: {}.",
     "unloaded": "Unloaded, to make room: {}.",
     "not_loaded": "Not loaded, because so many cannot be loaded at once: {}. Load them when you need them.",
 }

@@ -61,7 +61,10 @@ class StepResult:
         return await self._session.call(name, arguments)
 
     def call_sync(self, name: str, arguments: object = None) -> Any:
-        """Run a tool of this step, as `call` does, and wait for it; inside a running event loop, too."""
+        """Run a tool of this step, as `call` does, and wait for it.
+
+        Inside a running event loop it blocks that loop meanwhile, so nothing that the tool awaits may need it.
+        """
         return run_sync(lambda: self._session.call(name, arguments))
 
 
@@ -78,9 +81,12 @@ class ToolSearchProcessor:
         filter_timeout: Seconds that an asynchronous filter may take; None is without bound.
         filter_concurrency: How many asynchronous filters run at once.
         on_conflict: What a request's tool with the name of a different static one is: ``"error"``, or which counts.
-        always_loaded: Names of the catalogue that are shown without having been loaded.
-        max_loaded: How many tools a thread may have loaded; the one unused for longest makes room. None: no bound.
-        inject_catalog: Whether a system message lists all names with short descriptions, for small catalogues.
+        always_loaded: Names of the catalogue that are shown without having been loaded, where the filter's
+            ``active`` phase allows them; they do not count among ``max_loaded``.
+        max_loaded: How many tools a thread may have loaded; the one unused for longest makes room, and of more than
+            fit the first are loaded. None is without bound.
+        inject_catalog: Whether a system message lists the names and short descriptions of the catalogue, without
+            resolved tools and without what the filter's ``search`` phase denies; for small catalogues.
         meta_tools: Names and texts of the meta-tools.
         mode: How the catalogue is ranked, where ``tools`` is no `ToolSearch`.
         encoder: What embeds it, likewise.
@@ -190,7 +196,10 @@ class ToolSearchProcessor:
         thread_id: str | None = None,
         state: MutableMapping[str, Any] | None = None,
     ) -> StepResult:
-        """Prepare one step, as `process_input_step` does, and wait for it; inside a running event loop, too."""
+        """Prepare one step, as `process_input_step` does, and wait for it.
+
+        Inside a running event loop it blocks that loop meanwhile, so the filter must not need it.
+        """
         return run_sync(
             lambda: self.process_input_step(
                 messages=messages, tools=tools, request_context=request_context, thread_id=thread_id, state=state
@@ -206,7 +215,7 @@ class ToolSearchProcessor:
         thread_id: str | None = None,
         state: MutableMapping[str, Any] | None = None,
     ) -> dict[str, Tool]:
-        """Give what this request may call now of what is loaded, name → tool, in load order; changes nothing.
+        """Give the tools of the catalogue that the next step would show, name → tool, in its order; changes nothing.
 
         The arguments are those of `process_input_step`. For a host that goes on after a person's approval or a
         restart, and has to run a call without a step before it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from toolsearch_semantic.indexes.base import Document, Index, Query, Ranking
 from toolsearch_semantic.indexes.hybrid import HybridIndex
 from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
+from toolsearch_semantic.locks import ForkSafeLock
 from toolsearch_semantic.options import Mode, SearchOptions
 from toolsearch_semantic.saved import REBUILD, SavedIndex, read_saved, write_saved
 from toolsearch_semantic.scores import LEXICAL_WEAK_BELOW
@@ -79,7 +79,7 @@ class ToolSearch:
         if mode not in get_args(Mode):
             raise InvalidOptionError(f"mode must be one of {', '.join(map(repr, get_args(Mode)))}, not {mode!r}.")
         self._mode: Mode = mode
-        self._changing = threading.Lock()
+        self._changing = ForkSafeLock()
         self._embedder: Embedder | None = None
         if mode != "lexical":
             kept = MemoryVectorCache() if cache is None else cache
@@ -211,7 +211,7 @@ class ToolSearch:
             ToolNotFoundError: A name to leave out is not in the catalogue.
         """
         new = copy(self)
-        new._changing = threading.Lock()
+        new._changing = ForkSafeLock()
         names = list(without)
         if names:
             new.remove(names)

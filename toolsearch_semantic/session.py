@@ -46,10 +46,20 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class _Loads:
-    """What became of names: loaded now, loaded before, gone to make room, no room for, and too alike (to whom)."""
+    """What became of names.
+
+    Args:
+        loaded: Loaded now.
+        already: Loaded before.
+        available: Shown without being loaded, so that no store has to remember them.
+        unloaded: Gone to make room.
+        left: There was no room for them.
+        alike: Would be written like a tool that is there: name → that tool's.
+    """
 
     loaded: list[str]
     already: list[str]
+    available: list[str]
     unloaded: list[str]
     left: list[str]
     alike: dict[str, str]
@@ -156,7 +166,7 @@ class Session:
             for text, ranking in zip(open_texts, rankings, strict=True):
                 allowed = await self.access.allowed(ranking, "search", "load")
                 names = [tool.name for tool, passes in zip(ranking, allowed, strict=True) if passes]
-                found[text] = [name for name in names[:wanted] if name not in self.always]
+                found[text] = [name for name in names[:wanted] if not self._is_given(name)]
                 if len(names) < wanted and len(ranking) == depth:
                     unfinished.append(text)
             open_texts, depth = unfinished, depth * 4
@@ -213,7 +223,13 @@ class Session:
         if not hits:
             return nothing_found(queries)
         return search_result(
-            hits, weak=weak, load_name=None, loaded=done.loaded, already=done.already, unloaded=done.unloaded
+            hits,
+            weak=weak,
+            load_name=None,
+            loaded=done.loaded,
+            already=done.already,
+            available=done.available,
+            unloaded=done.unloaded,
         )
 
     async def load(self, tool_name: str | None = None, tool_names: Sequence[str] | None = None) -> dict[str, Any]:
@@ -225,13 +241,11 @@ class Session:
                 f"No name was given. Give tool_name or tool_names, as {self.meta_tools.search_name} found them."
             )
         there = {name: tool for name in asked if (tool := self._named(name)) is not None}
-        may_load = [tool for tool in {tool.name: tool for tool in there.values()}.values() if not self._is_direct(tool)]
+        may_load = [t for t in {tool.name: tool for tool in there.values()}.values() if t.name not in self.direct]
         allowed = dict(zip((t.name for t in may_load), await self.access.allowed(may_load, "load"), strict=True))
-        granted = {name: tool for name, tool in there.items() if self._is_direct(tool) or allowed[tool.name]}
-        names = list(dict.fromkeys(tool.name for tool in granted.values()))
-        direct = [name for name in names if name in self.direct]
+        granted = {name: tool for name, tool in there.items() if allowed.get(tool.name, True)}
         try:
-            done = await self._remember([name for name in names if name not in direct])
+            done = await self._remember(list(dict.fromkeys(tool.name for tool in granted.values())))
         except Exception as error:
             self._store_failed(error)
             return ErrorResult(_STORE_DOWN)
@@ -242,7 +256,8 @@ class Session:
             logger.debug("The name was %r", name)
         return load_result(
             loaded=done.loaded,
-            already=[name for name in names if name in direct or name in done.already],
+            already=done.already,
+            available=done.available,
             missing=missing,
             unloaded=done.unloaded,
             not_loaded=done.left,
@@ -266,7 +281,7 @@ class Session:
                 f"The tool {shown_name(tool.name)} cannot be run here: it is run by whoever provides it."
             )
         try:
-            if not is_meta and not self._is_direct(tool):
+            if not is_meta and tool.name not in self.direct:
                 await self._with_store(self.store.mark_used, self.thread_id, [tool.name])
         except Exception as error:
             self._store_failed(error)
@@ -294,8 +309,9 @@ class Session:
 
     async def _remember(self, names: Sequence[str]) -> _Loads:
         """Load names, the first ones where not all fit."""
+        available = [name for name in names if self._is_given(name)]
         alike = written_alike(names, dict.fromkeys([*self.shown, *self.loaded_now]))
-        wanted = [name for name in names if name not in self.always and name not in alike]
+        wanted = [name for name in names if name not in available and name not in alike]
         fitting = wanted[: self._fitting(len(wanted))]
         new = await self._with_store(self.store.add, self.thread_id, fitting) if fitting else ()
         unloaded = await self.make_room(keep=fitting)
@@ -303,13 +319,13 @@ class Session:
         kept = await self._with_store(self.store.loaded, self.thread_id) if over else ()
         left = [name for name in over if name not in kept and name not in unloaded]
         loaded = [name for name in new if name not in unloaded]
-        elsewhere = {*new, *left, *unloaded, *alike}
+        elsewhere = {*new, *left, *unloaded, *alike, *available}
         already = [name for name in names if name not in elsewhere]
         self.loaded_now.difference_update(unloaded)
         self.loaded_now.update(loaded, already)
         if loaded:
             self._log(logging.INFO, "load", "Loaded %s", loaded)
-        return _Loads(loaded, already, unloaded, left, alike)
+        return _Loads(loaded, already, available, unloaded, left, alike)
 
     def _fitting(self, count: int) -> int:
         return count if self.max_loaded is None else min(count, self.max_loaded)
@@ -317,8 +333,8 @@ class Session:
     def _named(self, name: str) -> Tool | None:
         return self.direct.get(name) or self.catalogue.find(name)
 
-    def _is_direct(self, tool: Tool) -> bool:
-        return tool.name in self.direct
+    def _is_given(self, name: str) -> bool:
+        return name in self.direct or name in self.always
 
     async def _suggestions(self, name: str) -> list[str]:
         """Suggest up to three names that the caller may load, near in spelling, then in meaning."""

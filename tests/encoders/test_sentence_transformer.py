@@ -99,8 +99,25 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 
 
 def test_an_empty_folder_is_not_a_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"neither modules\.json nor config\.json"):
+    with pytest.raises(ModelNotFoundError, match=r"neither modules\.json nor config_sentence"):
         SentenceTransformerEncoder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("modules.json", r"modules\.json is missing"),
+        ("config_sentence_transformers.json", r"config_sentence_transformers\.json is missing"),
+        ("tokenizer.json", "has no tokenizer"),
+    ],
+)
+def test_a_file_without_which_the_vectors_would_be_others_is_missed(copy: Path, name: str, message: str) -> None:
+    for path in copy.rglob(name):
+        path.unlink()
+    for path in copy.rglob("vocab.txt"):
+        path.unlink()
+    with pytest.raises(ModelError, match=message):
+        SentenceTransformerEncoder(copy)
 
 
 def test_weights_that_are_missing_are_missed(copy: Path) -> None:

@@ -194,7 +194,11 @@ def test_input_tools_are_passed_on_untouched(storage: str) -> None:
     step = chat.step()
     assert step.tools["own"].source is given
     assert step.tools["other_own"] is own
-    assert chat.call("load_tool", tool_name="own")["already_loaded"] == ["own"]
+    assert chat.call("load_tool", tool_name="own") == {
+        "success": True,
+        "message": "You have these without loading them: own.",
+        "available": ["own"],
+    }
 
 
 @every_store
@@ -211,6 +215,20 @@ def test_an_input_tool_named_like_a_meta_tool_or_another_loaded_tool_is_an_error
     # Not loaded, it is no conflict: the host's own counts.
     chat.messages, chat.state, chat.thread_id = [], {}, "fresh"
     assert chat.step().tools[WEATHER].description == "Another weather"
+
+
+@every_store
+@pytest.mark.parametrize("options", [{}, {"auto_load": True}, {"preselect": 1}])
+def test_nothing_that_a_model_or_a_user_asks_for_makes_an_input_tool_clash(storage: str, options: Any) -> None:
+    own = tool(WEATHER, "Weather forecast by the host", answer="own")
+    chat = Chat(processor_of(catalogue(), storage=storage, search=options), tools=[own])
+    chat.user("weather forecast")
+    chat.step()
+    chat.call("search_tools", query="weather forecast")
+    chat.call("load_tool", tool_names=[WEATHER])
+    chat.user("And tomorrow?")
+    assert chat.step().tools[WEATHER] is own
+    assert chat.call(WEATHER) == "own"
 
 
 @every_store
@@ -251,7 +269,7 @@ def test_always_loaded_tools_come_first_and_obey_the_filter(storage: str) -> Non
     )
     chat = Chat(processor)
     assert chat.loaded() == ["send_email", WEATHER]
-    assert chat.call("load_tool", tool_name=WEATHER)["already_loaded"] == [WEATHER]
+    assert chat.call("load_tool", tool_name=WEATHER)["available"] == [WEATHER]
     chat.load(REFUND)
     assert chat.loaded() == ["send_email", WEATHER, REFUND]
     denied.add(WEATHER)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SentenceTransformerEncoder"]
 
-_CONFIGS = ("modules.json", "config.json")
+_SETTINGS = ("modules.json", "config_sentence_transformers.json")
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _HEADER_LENGTH = 8
 
@@ -39,7 +40,7 @@ class SentenceTransformerEncoder:
     code of the model is run, and pickled weights are refused. Reading a large model's checksum takes a moment.
 
     Args:
-        path: Folder of a model saved by sentence-transformers or transformers, with safetensors weights.
+        path: Folder of a model saved by sentence-transformers, with safetensors weights.
         device: Where it runs, as torch names it (``"cpu"``, ``"cuda"``, ``"mps"``).
         batch_size: Texts that are encoded at once.
         query_prompt: Put before each query, in place of what the model declares.
@@ -141,8 +142,18 @@ def _check_folder(folder: Path) -> None:
             f"No model at {where}: looked for a folder at {str(folder.absolute())!r}. Give the path of a local "
             "sentence-transformers model; names of models on a hub are not looked up."
         )
-    if not any((folder / name).is_file() for name in _CONFIGS):
-        raise ModelNotFoundError(f"The folder {where} is not a model: it has neither {' nor '.join(_CONFIGS)}.")
+    present = [name for name in _SETTINGS if (folder / name).is_file()]
+    if not present:
+        raise ModelNotFoundError(
+            f"The folder {where} is not a sentence-transformers model: it has neither {' nor '.join(_SETTINGS)}. "
+            "Save a model of transformers with SentenceTransformer(path).save(folder) first."
+        )
+    for name in _SETTINGS:
+        # Without them the model would load, with another pooling or without its prompts, and give other vectors.
+        if name not in present:
+            raise ModelError(f"The model in {where} is incomplete: {name} is missing. Copy or save it again.")
+    if not any(next(folder.rglob(pattern), None) for pattern in _TOKENIZERS):
+        raise ModelError(f"The model in {where} has no tokenizer ({', '.join(_TOKENIZERS)}). Copy it again.")
     for module in _declared_modules(folder):
         if not (folder / module).is_dir():
             raise ModelError(f"The model in {where} is incomplete: modules.json names {module!r}, which is missing.")
