@@ -449,13 +449,16 @@ def hanging(tmp_path: Path) -> Iterator[tuple[str, Callable[[], int]]]:
 
 def test_an_interrupt_ends_with_130_and_stops_the_servers(hanging: tuple[str, Callable[[], int]]) -> None:
     server, pid = hanging
-    command = [sys.executable, "-m", "toolsearch_semantic.cli", "search", "x", "--mcp", server]
     # Where the tests run in the background, a shell has SIGINT ignored, and children inherit that.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from toolsearch_semantic.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", code, "search", "x", "--mcp", server]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         started = pid()
         process.send_signal(signal.SIGINT)

@@ -71,16 +71,21 @@ def test_a_denied_and_an_unknown_name_cannot_be_told_apart(storage: str) -> None
     assert with_it.loaded() == without.loaded() == []
 
 
-def test_a_denied_tool_does_not_take_the_place_of_a_suggestion() -> None:
-    many = [tool(f"send_fax_{i}") for i in range(40)]
-
-    def filter(args: FilterArgs) -> bool:
-        return args.tool_name != "send_fax"
-
-    with_it = Chat(processor_of([*many, tool("send_fax")], filter=filter))
-    without = Chat(processor_of(many, filter=filter))
+@pytest.mark.parametrize("near_in", ["spelling", "meaning"])
+def test_a_denied_tool_does_not_take_the_place_of_a_suggestion(near_in: str) -> None:
+    # Thirty are looked at; the last of them alone may be loaded.
+    if near_in == "spelling":
+        others = [Tool("send_fax" + "x" * length, search_text="zzz") for length in range(1, 31)]
+    else:
+        others = [Tool(f"{i:02}", search_text="send fax") for i in range(30)]
+    last = others[-1].name
     asked = {"tool_name": "send_fax"}
-    assert with_it.call("load_tool", **asked) == without.call("load_tool", **asked)
+    answers = []
+    for denied in ([Tool("send_fax", search_text="send fax")], []):
+        chat = Chat(processor_of([*others, *denied], mode="lexical", filter=lambda args: args.tool_name == last))
+        answers.append(chat.call("load_tool", **asked))
+    assert answers[0] == answers[1]
+    assert answers[0]["suggestions"] == {"send_fax": [last]}
 
 
 def test_recovered_tools_pass_the_load_phase_again() -> None:
