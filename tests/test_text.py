@@ -208,6 +208,7 @@ def test_a_megabyte_of_text_is_read_in_an_instant() -> None:
 
 def test_what_is_not_text_is_dropped() -> None:
     assert clean("a\x00b\u202ec \ud800 d\n\te") == "abc d e"
+    assert clean("a\u061cb\U000e0041c") == "abc"
 
 
 @settings(max_examples=300, deadline=None)

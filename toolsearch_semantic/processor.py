@@ -308,7 +308,7 @@ class ToolSearchProcessor:
             found = zip(turns, preselected, strict=True)
             receipts = [*(Receipt(turn.position, tuple(names)) for turn, names in found), *receipts]
         session.store = store.bind(*replay(receipts, session.own_name), state)
-        await session.make_room(keep=())
+        await session.make_room()
 
     async def _loaded(self, session: Session, *, touch: bool) -> dict[str, Tool]:
         loaded = await session.visible(touch=touch)

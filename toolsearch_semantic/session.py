@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
@@ -128,7 +128,7 @@ class Session:
         ]
         shown = {tool.name: tool for tool, allowed in everything if allowed}
         for name, other in written_alike(shown, (*self.meta_tools.names, *self.direct)).items():
-            self._log(logging.WARNING, "name", "The tool %r is hidden: it would be written like %r", name, other)
+            self._log(logging.INFO, "name", "The tool %r is hidden: it would be written like %r", name, other)
             del shown[name]
         return shown
 
@@ -178,7 +178,7 @@ class Session:
         if names:
             try:
                 new = await self._with_store(self.store.add, self.thread_id, names)
-                await self.make_room(keep=names)
+                await self.make_room()
             except Exception as error:
                 self._store_failed(error)
             else:
@@ -243,7 +243,7 @@ class Session:
         there = {name: tool for name in asked if (tool := self._named(name)) is not None}
         may_load = [t for t in {tool.name: tool for tool in there.values()}.values() if t.name not in self.direct]
         allowed = dict(zip((t.name for t in may_load), await self.access.allowed(may_load, "load"), strict=True))
-        granted = {name: tool for name, tool in there.items() if allowed.get(tool.name, True)}
+        granted = {name: tool for name, tool in there.items() if allowed.get(tool.name, tool.name in self.direct)}
         try:
             done = await self._remember(list(dict.fromkeys(tool.name for tool in granted.values())))
         except Exception as error:
@@ -292,7 +292,7 @@ class Session:
             logger.debug("It failed with", exc_info=error)
             return ErrorResult(f"The tool {shown_name(tool.name)} failed: {printable(described(error)[:1000])}")
 
-    async def make_room(self, *, keep: Iterable[str]) -> list[str]:
+    async def make_room(self) -> list[str]:
         """Unload what was not used for longest, while there are more tools than a thread may have."""
         if self.max_loaded is None:
             return []
@@ -300,12 +300,10 @@ class Session:
         excess = len(oldest_first) - self.max_loaded
         if excess <= 0:
             return []
-        kept = set(keep)
-        # New ones go only where they alone are too many.
-        order = [*(n for n in oldest_first if n not in kept), *(n for n in oldest_first if n in kept)]
-        await self._with_store(self.store.remove, self.thread_id, order[:excess])
-        self._log(logging.INFO, "unload", "Unloaded %s to make room", order[:excess])
-        return order[:excess]
+        unloaded = [*oldest_first[:excess]]
+        await self._with_store(self.store.remove, self.thread_id, unloaded)
+        self._log(logging.INFO, "unload", "Unloaded %s to make room", unloaded)
+        return unloaded
 
     async def _remember(self, names: Sequence[str]) -> _Loads:
         """Load names, the first ones where not all fit."""
@@ -314,13 +312,15 @@ class Session:
         wanted = [name for name in names if name not in available and name not in alike]
         fitting = wanted[: self._fitting(len(wanted))]
         new = await self._with_store(self.store.add, self.thread_id, fitting) if fitting else ()
-        unloaded = await self.make_room(keep=fitting)
+        unloaded = await self.make_room()
         over = wanted[len(fitting) :]
         kept = await self._with_store(self.store.loaded, self.thread_id) if over else ()
         left = [name for name in over if name not in kept and name not in unloaded]
         loaded = [name for name in new if name not in unloaded]
         elsewhere = {*new, *left, *unloaded, *alike, *available}
         already = [name for name in names if name not in elsewhere]
+        # What this caller does not see is not named either.
+        unloaded = [name for name in unloaded if name in self.shown or name in self.loaded_now]
         self.loaded_now.difference_update(unloaded)
         self.loaded_now.update(loaded, already)
         if loaded:

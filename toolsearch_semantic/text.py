@@ -173,7 +173,8 @@ _DECORATION = re.compile(r"[\u0300-\u036F\u0483-\u0487\u0591-\u05BD\u05BF-\u05C7
 
 # Not text: control and format characters (bidirectional overrides, zero-width joiners), lone surrogates.
 _INVISIBLE = re.compile(
-    r"[\x00-\x08\x0E-\x1F\x7F-\x9F\u00AD\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uD800-\uDFFF]"
+    r"[\x00-\x08\x0E-\x1F\x7F-\x9F\u00AD\u061C\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uD800-\uDFFF"
+    r"\U000E0000-\U000E007F]"
 )
 
 

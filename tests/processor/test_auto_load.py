@@ -67,7 +67,11 @@ def test_all_denied_is_an_empty_result_with_a_message(storage: str) -> None:
 @every_store
 def test_with_a_cap_no_more_is_returned_than_can_be_loaded(storage: str) -> None:
     chat = Chat(processor_of(catalogue(), search={"auto_load": True}, storage=storage, max_loaded=1))
-    assert chat.call("search_tools", query="weather forecast")["loaded"] == ["get_weather"]
+    found = chat.call("search_tools", query=["weather forecast", "write a mail", "open a bug report"])
+    assert len(found["results"]) == 1
+    assert names(found) == found["loaded"]
+    chat.step()
+    assert chat.call("search_tools", query="get_weather")["results"][0]["name"] == "get_weather"
     chat.step()
     found = chat.call("search_tools", query="open a bug report")
     assert (found["loaded"], found["unloaded"]) == (["createIssue"], ["get_weather"])

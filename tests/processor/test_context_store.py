@@ -299,6 +299,18 @@ def test_a_view_keeps_the_order_of_use() -> None:
     assert view.loaded("t") == ("a", "c", "d", "b")
 
 
+def test_what_a_request_unloads_stays_unloaded_until_the_conversation_says_so_or_it_is_loaded_again() -> None:
+    state: dict[str, Any] = {}
+    store = ContextStore()
+    store.bind(["a", "b"], ["a", "b"], state).remove("t", ["a"])
+    view = store.bind(["a", "b"], ["a", "b"], state)
+    assert (view.loaded("t"), view.by_last_use("t")) == (("b",), ("b",))
+    assert store.bind(["b"], ["b"], dict(state)).loaded("t") == ("b",)
+    assert view.add("t", ["a"]) == ("a",)
+    assert view.loaded("t") == store.bind(["b", "a"], ["b", "a"], state).loaded("t") == ("b", "a")
+    assert store.bind(["a", "b"], ["a", "b"], None).loaded("t") == ("a", "b")
+
+
 def test_calls_of_other_tools_are_never_taken_for_loads() -> None:
     chat = Chat(processor(), tools=[tool("own", answer={"success": True, "loaded": [WEATHER]})])
     chat.step()

@@ -118,6 +118,29 @@ def test_active_hides_a_loaded_tool_and_keeps_it(storage: str) -> None:
     assert chat.loaded() == [WEATHER, "createIssue"]
 
 
+@every_store
+@pytest.mark.parametrize("auto", [False, True], ids=["load", "auto"])
+def test_a_hidden_tool_that_makes_room_is_not_named(storage: str, auto: bool) -> None:
+    processor = processor_of(
+        catalogue(),
+        storage=storage,
+        max_loaded=1,
+        search={"auto_load": auto, "top_k": 1},
+        filter=lambda args: args.tool_name != WEATHER or args.request_context["user"] == "ann",
+    )
+    chat = Chat(processor, context={"user": "ann"})
+    for user, name in [("ann", WEATHER), ("bob", "createIssue")]:
+        chat.context = {"user": user}
+        chat.user("Do it.")
+        chat.step()
+        result = chat.call("search_tools", query=name) if auto else chat.call("load_tool", tool_name=name)
+        assert result["loaded"] == [name]
+    assert WEATHER not in str(result)
+    for user in ("bob", "ann"):
+        chat.context = {"user": user}
+        assert chat.loaded() == ["createIssue"]
+
+
 class Unprintable(Exception):
     def __repr__(self) -> str:
         raise ValueError

@@ -249,10 +249,11 @@ def test_loaded_tools_are_what_the_next_step_shows_and_asking_changes_nothing(st
     chat.load(WEATHER, REFUND)
     chat.step()
     chat.user("play some music")
-    before = (dict(chat.state), chat.processor.get_state_stats().thread_count)
+    store = chat.processor._store
+    before = (dict(chat.state), store.loaded("default", touch=False), store.by_last_use("default"))
     asked = chat.loaded_tools()
     assert chat.loaded_tools() == asked
-    assert (chat.state, chat.processor.get_state_stats().thread_count) == before
+    assert (chat.state, store.loaded("default", touch=False), store.by_last_use("default")) == before
     shown = chat.step().tools
     assert list(asked) == ["send_email", REFUND, "play_music"] == list(shown)[2:]
     assert all(shown[name] is asked[name] for name in asked)

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from toolsearch_semantic.cli.app import app
+from toolsearch_semantic.cli.chat import chat
 from toolsearch_semantic.cli.options import Ranking, Sources, command
 from toolsearch_semantic.cli.show import escaped, one_line, print_table, records, why
 from toolsearch_semantic.encoders.cache import MemoryVectorCache
@@ -27,7 +28,7 @@ from toolsearch_semantic.saved import check_target
 from toolsearch_semantic.search import ToolSearch
 from toolsearch_semantic.text import TEXT_VERSION, searchable_text, text_fields
 
-__all__ = ["app", "main"]
+__all__ = ["app", "chat", "main"]
 
 _Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="What is needed, in words.")]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
