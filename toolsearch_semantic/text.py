@@ -118,7 +118,7 @@ def split_identifier(identifier: str) -> list[str]:
 
     Case is kept (``getHTTPResponse2`` gives ``get``, ``HTTP``, ``Response``, ``2``).
     """
-    return [part for word in _WORD.findall(identifier) for part in _split_case(word)]
+    return [part for word in re.findall(_WORD, identifier) for part in _split_case(word)]
 
 
 def tokenize(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
@@ -128,7 +128,7 @@ def tokenize(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
     gives its whole (``GitHub`` gives ``git``, ``hub`` and ``github``); scripts written without spaces give
     character bigrams; English words are stemmed (Snowball).
     """
-    return [term for word in _WORD.findall(normalise(text)) if word.lower() not in without for term in _terms(word)]
+    return [term for word in re.findall(_WORD, normalise(text)) if word.lower() not in without for term in _terms(word)]
 
 
 def query_words(query: str) -> dict[str, tuple[str, ...]]:
@@ -136,7 +136,7 @@ def query_words(query: str) -> dict[str, tuple[str, ...]]:
 
     English function words are left out, unless the query has no other word.
     """
-    words = {word: _terms(word) for word in _WORD.findall(normalise(query))}
+    words = {word: _terms(word) for word in re.findall(_WORD, normalise(query))}
     telling = {word: terms for word, terms in words.items() if word.lower() not in STOP_WORDS}
     return telling or words
 
@@ -157,22 +157,24 @@ STOP_WORDS = frozenset(
 """English words that any request may have: function words, what is left of contractions, and how one asks."""
 
 
+# Patterns are compiled when they are first used (`re` keeps them), and not when the package is imported.
+
 # Letters and digits of any script. Marks are word characters only in blocks where a word is torn without them
 # (Indic, Thai, Lao, Tibetan, Burmese, Khmer), which `\w` does not know.
-_WORD = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0DFF\u0E31-\u0EFF\u0F18-\u0FBC\u102B-\u109F\u17B4-\u17D3])+")
+_WORD = r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0DFF\u0E31-\u0EFF\u0F18-\u0FBC\u102B-\u109F\u17B4-\u17D3])+"
 
 # Scripts written without spaces between words: Thai to Khmer, kana, Han, Hangul (whose particles stick to words).
-_UNSPACED = re.compile(
+_UNSPACED = (
     r"[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u1100-\u11FF\u3040-\u30FF\u31F0-\u31FF"
     r"\u3400-\u4DBF\u4E00-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF\U00020000-\U0003FFFF]+"
 )
 
 # Only marks that decorate a letter which is read without them: Latin, Greek and Cyrillic accents, Hebrew points,
 # Arabic vowel signs and the tatweel. Others, such as the Japanese voicing mark, make another letter.
-_DECORATION = re.compile(r"[\u0300-\u036F\u0483-\u0487\u0591-\u05BD\u05BF-\u05C7\u0640\u064B-\u065F\u0670]")
+_DECORATION = r"[\u0300-\u036F\u0483-\u0487\u0591-\u05BD\u05BF-\u05C7\u0640\u064B-\u065F\u0670]"
 
 # Not text: control and format characters (bidirectional overrides, zero-width joiners), lone surrogates.
-_INVISIBLE = re.compile(
+_INVISIBLE = (
     r"[\x00-\x08\x0E-\x1F\x7F-\x9F\u00AD\u061C\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uD800-\uDFFF"
     r"\U000E0000-\U000E007F]"
 )
@@ -180,20 +182,20 @@ _INVISIBLE = re.compile(
 
 def clean(text: str) -> str:
     """Collapse white space and drop what is not text: control and format characters, lone surrogates."""
-    return " ".join(_INVISIBLE.sub("", text).split())
+    return " ".join(re.sub(_INVISIBLE, "", text).split())
 
 
 def _separated(identifier: str) -> str:
     """Put spaces at separators only: where the case changes is for ``tokenize`` to see."""
-    return " ".join(_WORD.findall(identifier))
+    return " ".join(re.findall(_WORD, identifier))
 
 
 def normalise(text: str) -> str:
     """Fold compatibility forms and accents, and drop what is not text; case is kept."""
     if text.isascii():
         return text
-    decomposed = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
-    return unicodedata.normalize("NFKC", _DECORATION.sub("", decomposed))
+    decomposed = unicodedata.normalize("NFKD", re.sub(_INVISIBLE, "", text))
+    return unicodedata.normalize("NFKC", re.sub(_DECORATION, "", decomposed))
 
 
 def _split_case(word: str) -> list[str]:
@@ -223,7 +225,7 @@ def _short_terms(word: str) -> tuple[str, ...]:
 def _terms_of(word: str) -> tuple[str, ...]:
     terms: list[str] = []
     position = 0
-    for match in _UNSPACED.finditer(word):
+    for match in re.finditer(_UNSPACED, word):
         terms.extend(_spaced_terms(word[position : match.start()]))
         run = match.group()
         terms.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))

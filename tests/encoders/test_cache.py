@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from toolsearch_semantic import EncodingError, InvalidOptionError
 from toolsearch_semantic.encoders.cache import (
     MemoryVectorCache,
-    SqliteVectorCache,
     VectorCache,
     cache_key,
     encode_documents,
 )
+from toolsearch_semantic.encoders.sqlite_cache import SqliteVectorCache
 
 
 class CountingEncoder:
@@ -151,7 +151,8 @@ def test_a_bound_that_is_none_is_refused(bound: Any) -> None:
 FILL = """
 import sys
 import numpy as np
-from toolsearch_semantic.encoders.cache import SqliteVectorCache, cache_key
+from toolsearch_semantic.encoders.cache import cache_key
+from toolsearch_semantic.encoders.sqlite_cache import SqliteVectorCache
 path, number = sys.argv[1], int(sys.argv[2])
 cache = SqliteVectorCache(path, timeout=60)
 for i in range(100):

@@ -47,7 +47,9 @@ def chat(sources: Sources, ranking: Ranking, auto_load: _AutoLoad = False) -> No
     catalogue = ranking.searchable(sources.required("To try it without any, give --demo."))
     options = SearchOptions(top_k=ranking.top_k, min_score=ranking.min_score, auto_load=auto_load)
     player = _Player(ToolSearchProcessor(catalogue, search=options), tokens([*catalogue.tools]))
-    typer.echo(f"{len(catalogue)} tools. 'help' lists the commands. Tokens are guessed from the JSON, at four characters.")
+    typer.echo(
+        f"{len(catalogue)} tools. 'help' lists the commands. Tokens are guessed from the JSON, at four characters."
+    )
     player.begin()
     for line in _lines():
         word, _, rest = line.strip().partition(" ")
