@@ -3,9 +3,9 @@
     python benchmarks/tokens.py
     python benchmarks/tokens.py --catalogues ../shared/data/catalogues
 
-Counted is the JSON of the ``tools`` of a Chat Completions request, and, with search, the system message too; a provider
-renders tools in a form of its own before it counts. The tokenizer is o200k_base where ``bpe-openai`` is installed, which
-ships it; otherwise that of the bundled model, a proxy, to be taken for proportions alone.
+Counted is the JSON of the ``tools`` of a Chat Completions request, and, with search, the system message too; a
+provider renders tools in a form of its own before it counts. The tokenizer is o200k_base where ``bpe-openai`` is
+installed, which ships it; otherwise that of the bundled model, a proxy, to be taken for proportions alone.
 """
 
 from __future__ import annotations

@@ -75,7 +75,9 @@ class StepAccess:
         timeout: float | None,
         concurrency: int,
         reported: ReportedOnce,
+        thread_id: str = "",
     ) -> None:
+        self._thread_id = thread_id
         self._access = access
         self._request_context = request_context
         self._timeout = timeout
@@ -152,7 +154,7 @@ class StepAccess:
         if self._reported.is_new(tool.name, phase):
             logger.warning(
                 "The filter %s for tool %r in phase %r: denied.", what, tool.name, phase,
-                extra={"event": "denial", "tool": tool.name, "phase": phase},
+                extra={"event": "denial", "thread_id": self._thread_id, "tool": tool.name, "phase": phase},
             )  # fmt: skip
 
 

@@ -112,4 +112,5 @@ class Embedder:
                 "Searching by keyword only, because the encoder failed: %s. Hits say source='lexical'; "
                 "ToolSearch(fallback=False) raises instead.",
                 str(error).rstrip(".") or repr(error),
+                extra={"event": "fallback", "thread_id": None},  # of a catalogue, not of one thread
             )

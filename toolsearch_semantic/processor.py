@@ -262,15 +262,17 @@ class ToolSearchProcessor:
         resolved = named if self._include_resolved else _NO_TOOLS
         direct = {} if self._include_resolved else {tool.name: tool for tool in named.tools}
         catalogue = self._requests.for_request(self._search, resolved)
+        thread = read_thread(thread_id, context)
         access = StepAccess(
             self._filter,
             context,
             timeout=self._filter_timeout,
             concurrency=self._filter_concurrency,
             reported=self._reported,
+            thread_id=thread,
         )
         session = Session(
-            thread_id=read_thread(thread_id, context),
+            thread_id=thread,
             catalogue=catalogue,
             direct=direct,
             always={name: tool for name in self._always if (tool := catalogue.get(name)) is not None},

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -67,9 +68,9 @@ def check(model: ScriptedModel) -> None:
     assert {model.system(turn) for turn in range(len(model.requests))} == {model.system(0)}
     assert "search_tools" in model.system(0)
     written = [json.dumps(body["tools"]).removesuffix("]") for body in model.requests]
-    for before, after in zip(written, written[1:], strict=False):
+    for before, after in pairwise(written):
         assert after.startswith(before)
-    for before, after in zip(model.requests, model.requests[1:], strict=False):
+    for before, after in pairwise(model.requests):
         assert after["messages"][: len(before["messages"])] == before["messages"]
 
 
@@ -113,14 +114,17 @@ def test_several_tools_are_loaded_and_called_at_once(provider: str) -> None:
     _, model = talk(
         provider,
         Calls(("search_tools", {"query": "rain"}), ("search_tools", {"query": ["refund", "remove a file"]})),
-        Calls(("load_tool", {"tool_names": ["refund_payment", "files.delete"]}), ("load_tool", {"tool_name": "get_weather"})),
+        Calls(
+            ("load_tool", {"tool_names": ["refund_payment", "files.delete"]}),
+            ("load_tool", {"tool_name": "get_weather"}),
+        ),
         Calls(
             ("get_weather", {"city": "Rome"}),
             ("files_delete", {"path": "a.txt"}),
             ("refund_payment", {"order": "A7", "amount": 9.5}),
         ),
         Say("Done."),
-    )  # fmt: skip
+    )
 
     assert model.names(2) == model.names(3) == [*META, "refund_payment", "files_delete", "get_weather"]
     results = model.results(3)

@@ -61,8 +61,8 @@ def chat(sources: Sources, ranking: Ranking, auto_load: _AutoLoad = False) -> No
 
 def tokens(tools: list[Tool], *texts: str) -> int:
     """Guess how many tokens tools and texts take in a prompt: a quarter of their characters, tools as JSON."""
-    written = json.dumps(to_openai_chat(tools), ensure_ascii=False, separators=(",", ":")) if tools else ""
-    return -(-sum(map(len, [written, *texts])) // _CHARACTERS_A_TOKEN)
+    written = (json.dumps(to_openai_chat([tool]), ensure_ascii=False, separators=(",", ":")) for tool in tools)
+    return -(-sum(map(len, [*written, *texts])) // _CHARACTERS_A_TOKEN)
 
 
 class _Player:
