@@ -18,6 +18,8 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 LAYERS = [
     {"errors", "tool", "text", "scores", "options", "checksums", "hits", "validation", "locks"},
     {"formats", "encoders", "indexes", "stores"},
+    {"fitting"},
+    {"tuning"},
     {"catalogue", "saved", "embedding", "merging"},
     {"search", "messages"},
     {"meta_tools", "executing", "near", "bridge", "checks"},

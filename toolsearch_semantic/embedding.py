@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from toolsearch_semantic.encoders.base import Encoder, checked_rows, scoring_of
 from toolsearch_semantic.encoders.cache import VectorCache, encode_documents
 from toolsearch_semantic.encoders.load import load_encoder
-from toolsearch_semantic.errors import EncodingError, InvalidOptionError, ToolSearchError
+from toolsearch_semantic.errors import EncodingError, InvalidOptionError, ToolSearchError, TuningError
 from toolsearch_semantic.indexes.base import Document
 from toolsearch_semantic.indexes.semantic import SemanticIndex
 from toolsearch_semantic.scores import Scoring
 from toolsearch_semantic.text import searchable_text, text_fields
 from toolsearch_semantic.tool import Tool
+from toolsearch_semantic.tuning import Tuning
 
 __all__ = ["Embedder"]
 
@@ -36,13 +37,22 @@ class Embedder:
         encoder: An encoder, the folder of a local model, or None for the bundled one.
         cache: Where documents' vectors are kept.
         fallback: Whether failing is allowed; otherwise it raises.
+        tuning: Scores in place of those that the encoder brings.
 
     Raises:
         InvalidOptionError: The encoder is neither.
         ToolSearchError: It cannot be loaded, with ``fallback=False``.
+        TuningError: The tuning was made for another encoder.
     """
 
-    def __init__(self, encoder: Encoder | str | Path | None, *, cache: VectorCache, fallback: bool) -> None:
+    def __init__(
+        self,
+        encoder: Encoder | str | Path | None,
+        *,
+        cache: VectorCache,
+        fallback: bool,
+        tuning: Tuning | None = None,
+    ) -> None:
         self._cache = cache
         self._fallback = fallback
         self._warned = False
@@ -58,6 +68,13 @@ class Embedder:
             self._failed(error)
         else:
             self.encoder = loaded
+            if tuning is not None:
+                if tuning.encoder != self.fingerprint:
+                    raise TuningError(
+                        f"The tuning was made for another encoder ({tuning.encoder}) than the one given "
+                        f"({self.fingerprint}). Tune again with this one: `toolsearch tune`."
+                    )
+                self.scoring = tuning.scoring
 
     def empty_index(self) -> SemanticIndex | None:
         """Make an index for this encoder's vectors; None where there is no encoder."""

@@ -13,6 +13,7 @@
     │   └── ModelNotFoundError  (FileNotFoundError)  … because it is not there
     ├── EncodingError           (RuntimeError)       an encoder that failed, or answered nonsense
     ├── SavedIndexError         (ValueError)         a saved index that is damaged or does not match
+    ├── TuningError             (ValueError)         a tuning that cannot be made, read, or used here
     └── MissingDependencyError  (ImportError)        an extra that is not installed
 
 Each message says what was given, what was expected and what to do. Every class also derives from the
@@ -33,6 +34,7 @@ __all__ = [
     "ToolNameConflictError",
     "ToolNotFoundError",
     "ToolSearchError",
+    "TuningError",
     "UnknownToolShapeError",
 ]
 
@@ -79,6 +81,10 @@ class EncodingError(ToolSearchError, RuntimeError):
 
 class SavedIndexError(ToolSearchError, ValueError):
     """A saved index is missing, damaged, or made by another encoder or version."""
+
+
+class TuningError(ToolSearchError, ValueError):
+    """A tuning cannot be made of these requests, or cannot be read."""
 
 
 class MissingDependencyError(ToolSearchError, ImportError):

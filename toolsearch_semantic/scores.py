@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "LEXICAL_WEAK_BELOW",
+    "LEXICAL",
     "UNCALIBRATED",
     "ConvexScore",
-    "FusedScore",
     "LogisticScore",
     "ScoreFunction",
     "Scoring",
@@ -77,30 +76,6 @@ class LogisticScore:
 
 
 @dataclass(frozen=True, slots=True)
-class FusedScore:
-    """``max(weighted, share * semantic)``: both parts weighed, and never less than a share of meaning alone.
-
-    Where a request has no word in common with the right tool, a weighted sum alone would score it next to nothing,
-    because that is rare among right tools; the share keeps such hits above a low ``min_score``.
-    """
-
-    weighted: LogisticScore
-    semantic: LogisticScore
-    share: float
-    weak_below: float
-    kind: Literal["fused"] = "fused"
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.share <= 1.0:
-            raise ValueError(f"share must be in 0..1, not {self.share!r}")
-
-    def __call__(self, cosines: NDArray[np.float64], lexical: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score pairs; in [0, 1)."""
-        alone = self.semantic(cosines, np.zeros_like(lexical))
-        return np.maximum(self.weighted(cosines, lexical), self.share * alone)
-
-
-@dataclass(frozen=True, slots=True)
 class Scoring:
     """How one encoder's cosines become scores, alone and with the lexical score.
 
@@ -108,7 +83,7 @@ class Scoring:
     """
 
     semantic: ConvexScore | LogisticScore
-    hybrid: ConvexScore | FusedScore
+    hybrid: ConvexScore | LogisticScore
 
 
 UNCALIBRATED = Scoring(semantic=ConvexScore(1.0), hybrid=ConvexScore(0.7))
@@ -117,5 +92,5 @@ UNCALIBRATED = Scoring(semantic=ConvexScore(1.0), hybrid=ConvexScore(0.7))
 The bound of weak scores lies between what all-MiniLM-L6-v2 gives unrelated pairs (median .05) and right ones (.46).
 """
 
-LEXICAL_WEAK_BELOW = 0.1
-"""The same bound for lexical scores: one right tool in ten scores lower on the training sets."""
+LEXICAL = LogisticScore(intercept=-2.4358, cosine=0.0, lexical=4.3972, weak_below=0.1)
+"""From the lexical score alone to a probability; fitted on the training sets, see ``models/README.md``."""

@@ -27,9 +27,10 @@ from toolsearch_semantic.indexes.semantic import SemanticIndex
 from toolsearch_semantic.locks import ForkSafeLock
 from toolsearch_semantic.options import Mode, SearchOptions
 from toolsearch_semantic.saved import REBUILD, SavedIndex, read_saved, write_saved
-from toolsearch_semantic.scores import LEXICAL_WEAK_BELOW
+from toolsearch_semantic.scores import LEXICAL
 from toolsearch_semantic.text import QUERY_LIMIT, clean, query_words, searchable_text, text_fields
 from toolsearch_semantic.tool import Tool
+from toolsearch_semantic.tuning import Tuning
 
 __all__ = ["ToolSearch"]
 
@@ -48,9 +49,9 @@ class ToolSearch:
 
     Safe to use from many threads: a search sees the catalogue as it was before or after a change, never between.
 
-    Where the encoder cannot be loaded or fails, the lexical index answers instead: its hits say
-    ``source="lexical"``, and one warning is logged. An encoder that failed on tools is tried again by later
-    searches, at most every five seconds.
+    Where the encoder cannot be loaded or fails, the lexical index answers instead, and one warning is logged; it also
+    answers hybrid queries in a script that the encoder does not know. Such hits say ``source="lexical"``. An encoder
+    that failed on tools is tried again by later searches, at most every five seconds.
 
     Args:
         tools: A mapping of key → tool or an iterable of tools, of any shape that ``as_tools`` reads.
@@ -58,6 +59,8 @@ class ToolSearch:
         encoder: An encoder, or the folder of a local model; by default the bundled model.
         fallback: False raises what the encoder raised, and answers with nothing else than was asked for.
         cache: Where vectors are kept by content; by default in this object's memory, at most 64 MiB.
+        tuning: Scores fitted to one's own requests (``toolsearch tune``), or the file that holds them; by default
+            those that the encoder brings.
 
     Raises:
         UnknownToolShapeError: Something among the tools is not a tool.
@@ -65,6 +68,7 @@ class ToolSearch:
         InvalidOptionError: The mode or the encoder is not one.
         ModelError: The encoder cannot be loaded, with ``fallback=False``.
         EncodingError: The encoder failed, with ``fallback=False``.
+        TuningError: The tuning cannot be read, or was made for another encoder.
     """
 
     def __init__(
@@ -75,19 +79,22 @@ class ToolSearch:
         encoder: Encoder | str | Path | None = None,
         fallback: bool = True,
         cache: VectorCache | None = None,
+        tuning: Tuning | str | Path | None = None,
     ) -> None:
         if mode not in get_args(Mode):
             raise InvalidOptionError(f"mode must be one of {', '.join(map(repr, get_args(Mode)))}, not {mode!r}.")
         self._mode: Mode = mode
         self._changing = ForkSafeLock()
         self._embedder: Embedder | None = None
+        tuned = Tuning.load(tuning) if isinstance(tuning, str | Path) else tuning
+        self._lexical_score = LEXICAL if tuned is None else tuned.lexical
         if mode != "lexical":
             kept = MemoryVectorCache() if cache is None else cache
             if not (callable(getattr(kept, "get", None)) and callable(getattr(kept, "put", None))):
                 raise InvalidOptionError(f"cache must have get and put, as VectorCache says, not {cache!r}.")
-            self._embedder = Embedder(encoder, cache=kept, fallback=fallback)
+            self._embedder = Embedder(encoder, cache=kept, fallback=fallback, tuning=tuned)
         empty = None if self._embedder is None else self._embedder.empty_index()
-        self._state = _State(Catalogue(), LexicalIndex(), empty)
+        self._state = _State(Catalogue(), LexicalIndex(score=self._lexical_score), empty)
         self.add(tools)
 
     @property
@@ -152,14 +159,15 @@ class ToolSearch:
             return []
         state = self._current()
         best: dict[int, SearchHit] = {}
-        source, index, asked = self._ranker([text for text in queries if not is_selection(text)], state)
-        for one in asked:
+        ranked = list(self._rankers([text for text in queries if not is_selection(text)], state))
+        for source, index, one in ranked:
             for row, hit in _hits(index.search(one, options.top_k), one, source, state):
                 if row not in best or best[row].score < hit.score:
                     best[row] = hit
+        by_default: Mode = ranked[0][0] if ranked else "lexical" if state.semantic is None else self._mode
         named = dict.fromkeys(row for text in queries for row in state.catalogue.named_in(text))
         exact = [
-            replace(best.get(row) or SearchHit(state.catalogue.tools[row], 1.0, source), score=1.0, by_name=True)
+            replace(best.get(row) or SearchHit(state.catalogue.tools[row], 1.0, by_default), score=1.0, by_name=True)
             for row in named
         ]
         others = sorted((row for row in best if row not in named), key=lambda row: (-best[row].score, row))
@@ -168,7 +176,7 @@ class ToolSearch:
     def is_weak(self, hit: SearchHit) -> bool:
         """Tell whether a hit of this search scores so low that hardly any right tool does."""
         if hit.source == "lexical" or self._embedder is None:
-            return hit.score < LEXICAL_WEAK_BELOW
+            return hit.score < self._lexical_score.weak_below
         scoring = self._embedder.scoring
         bound = scoring.semantic.weak_below if hit.source == "semantic" else scoring.hybrid.weak_below
         return hit.score < bound
@@ -253,6 +261,7 @@ class ToolSearch:
         encoder: Encoder | str | Path | None = None,
         fallback: bool = True,
         cache: VectorCache | None = None,
+        tuning: Tuning | str | Path | None = None,
     ) -> Self:
         """Load what ``save`` wrote; it ranks as it did then.
 
@@ -263,12 +272,14 @@ class ToolSearch:
             encoder: The encoder that the vectors were made with; by default the bundled model.
             fallback: As for the constructor; a saved index that does not match is refused all the same.
             cache: As for the constructor.
+            tuning: As for the constructor.
 
         Raises:
             SavedIndexError: It is missing, damaged, of another version, or made by another encoder.
+            TuningError: As for the constructor.
         """
         saved = read_saved(Path(path))
-        search = cls(mode=saved.mode, encoder=encoder, fallback=fallback, cache=cache)
+        search = cls(mode=saved.mode, encoder=encoder, fallback=fallback, cache=cache, tuning=tuning)
         made_by = None if search.encoder is None or search._embedder is None else search._embedder.fingerprint
         if made_by is not None and made_by != saved.encoder:
             raise SavedIndexError(
@@ -308,18 +319,21 @@ class ToolSearch:
         lexical = old.lexical.with_added(added) if added else old.lexical
         self._state = _State(catalogue, lexical, semantic)
 
-    def _ranker(self, texts: Sequence[str], state: _State) -> tuple[Mode, Index, list[Query]]:
-        """Choose the index that answers these queries, and give them what it needs."""
-        if self._embedder is not None and state.semantic is not None and texts:
-            rows = self._embedder.queries(texts)
-            if rows is not None:
-                queries = [Query(text, row) for text, row in zip(texts, rows, strict=True)]
-                if self._mode == "semantic":
-                    return "semantic", state.semantic, queries
-                score = self._embedder.scoring.hybrid
-                return "hybrid", HybridIndex(state.semantic, state.lexical, score=score), queries
-        source: Mode = "lexical" if texts or state.semantic is None else self._mode
-        return source, state.lexical, [Query(text) for text in texts]
+    def _rankers(self, texts: Sequence[str], state: _State) -> Iterator[tuple[Mode, Index, Query]]:
+        """Give each query with the index that answers it, and that index's name."""
+        semantic = state.semantic
+        rows = self._embedder.queries(texts) if texts and semantic is not None and self._embedder is not None else None
+        if rows is None or semantic is None or self._embedder is None:
+            yield from (("lexical", state.lexical, Query(text)) for text in texts)
+            return
+        hybrid = HybridIndex(semantic, state.lexical, score=self._embedder.scoring.hybrid)
+        for text, row in zip(texts, rows, strict=True):
+            if self._mode == "semantic":
+                yield "semantic", semantic, Query(text, row)
+            elif row.any():
+                yield "hybrid", hybrid, Query(text, row)
+            else:  # a text without meaning to the encoder, as in a script that it does not know
+                yield "lexical", state.lexical, Query(text)
 
     def _current(self) -> _State:
         """Give the state to search in; where the encoder failed on it, try again first, now and then."""

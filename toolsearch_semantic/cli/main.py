@@ -27,13 +27,18 @@ from toolsearch_semantic.near import near_names
 from toolsearch_semantic.saved import check_target
 from toolsearch_semantic.search import ToolSearch
 from toolsearch_semantic.text import TEXT_VERSION, searchable_text, text_fields
+from toolsearch_semantic.tuning import read_labelled
+from toolsearch_semantic.tuning import tune as fit_tuning
 
 __all__ = ["app", "chat", "main"]
 
 _Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="What is needed, in words.")]
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 _Out = Annotated[Path, typer.Option(metavar="DIR", help="A new or empty folder, or an index to replace.")]
+_TuningOut = Annotated[Path, typer.Option(metavar="FILE", help="Where the tuning is written.")]
+_Queries = Annotated[Path, typer.Option(metavar="FILE", help="Labelled requests, a JSON object a line.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
+_FIGURES = {"ndcg": "nDCG@10", "recall": "recall@5", "calibration_error": "calibration error"}
 
 
 @app.callback(invoke_without_command=True)
@@ -101,10 +106,12 @@ def compare(query: _Query, sources: Sources, ranking: Ranking, as_json: _Json = 
     text, cache = " ".join(query), MemoryVectorCache()
     tools = sources.required("To try it without any, give --demo.").read()
     # Where the encoder cannot be loaded, hybrid falls back and says so, and semantic would do the same.
-    hybrid = semantic = ToolSearch(tools, encoder=ranking.model, fallback=ranking.model is None, cache=cache)
+    fallback, tuning = ranking.model is None, ranking.tuning
+    hybrid = semantic = ToolSearch(tools, encoder=ranking.encoder, fallback=fallback, cache=cache, tuning=tuning)
     if hybrid.encoder is not None:
-        semantic = ToolSearch(tools, mode="semantic", encoder=hybrid.encoder, cache=cache)
-    catalogues = {"semantic": semantic, "lexical": ToolSearch(tools, mode="lexical"), "hybrid": hybrid}
+        semantic = ToolSearch(tools, mode="semantic", encoder=hybrid.encoder, cache=cache, tuning=tuning)
+    lexical = ToolSearch(tools, mode="lexical", tuning=tuning)
+    catalogues = {"semantic": semantic, "lexical": lexical, "hybrid": hybrid}
     rankings = {mode: ranking.hits(catalogue, text) for mode, catalogue in catalogues.items()}
     if as_json:
         typer.echo(json.dumps({"query": text, **{mode: records(hits) for mode, hits in rankings.items()}}, indent=2))
@@ -116,7 +123,7 @@ def compare(query: _Query, sources: Sources, ranking: Ranking, as_json: _Json = 
         typer.echo(ranking.nothing_found(text, len(tools)))
 
 
-@command(app, "index", "demo", "top_k", "min_score")
+@command(app, "index", "demo", "top_k", "min_score", "tuning")
 def index(out: _Out, sources: Sources, ranking: Ranking) -> None:
     """Build an index once, and save it for 'toolsearch search --index DIR'.
 
@@ -128,7 +135,7 @@ def index(out: _Out, sources: Sources, ranking: Ranking) -> None:
     started = time.perf_counter()
     check_target(out)
     tools = sources.required("An index is made of what they give.").read()
-    built = ToolSearch(mode=ranking.mode or "hybrid", encoder=ranking.model, fallback=False)
+    built = ToolSearch(mode=ranking.mode or "hybrid", encoder=ranking.encoder, fallback=False)
     batch = max(256, len(tools) // 20)  # each addition puts the lexical index together anew
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("Indexing", total=len(tools))
@@ -139,6 +146,30 @@ def index(out: _Out, sources: Sources, ranking: Ranking) -> None:
     kilobytes = sum(file.stat().st_size for file in out.iterdir()) / 1000
     seconds = time.perf_counter() - started
     typer.echo(f"{len(built)} tools, {built.mode} index, {kilobytes:,.0f} kB, {seconds:.1f} s: {one_line(str(out))}")
+
+
+@command(app, "mode", "top_k", "min_score", "tuning")
+def tune(out: _TuningOut, queries: _Queries, sources: Sources, ranking: Ranking, as_json: _Json = False) -> None:
+    """Fit scores to labelled requests, and report by cross-validation what that is worth.
+
+    Each line of the requests is {"query": "what is asked", "relevant": ["name of a right tool"]}; at least 20.
+
+    toolsearch tune --tools tools.jsonl --queries requests.jsonl --out tuning.json
+    """
+    tools = sources.required("Requests are tuned to the catalogue that they are asked of.").read()
+    report = fit_tuning(tools, read_labelled(queries), encoder=ranking.encoder)
+    report.tuning.save(out)
+    if as_json:
+        typer.echo(json.dumps(asdict(report), indent=2))
+        return
+    rows = report.modes.values()
+    columns = {"mode": list(report.modes)}
+    for figure in ("ndcg", "recall", "calibration_error"):
+        pairs = [(getattr(row.before, figure), getattr(row.after, figure)) for row in rows]
+        columns[_FIGURES[figure]] = [f"{before:.3f} > {after:.3f}" for before, after in pairs]
+    columns["taken"] = ["yes" if row.taken else "no, it ranks worse" for row in rows]
+    print_table(columns)
+    typer.echo(f"By five-fold cross-validation over {report.tuning.requests} requests. Wrote {one_line(str(out))}")
 
 
 @command(app)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 
 from toolsearch_semantic.cli.show import one_line, say
+from toolsearch_semantic.encoders.base import Encoder
+from toolsearch_semantic.encoders.bundled import BundledEncoder, BundledModel
 from toolsearch_semantic.errors import InvalidOptionError
 from toolsearch_semantic.formats.read import as_tool
 from toolsearch_semantic.hits import SearchHit
@@ -24,6 +26,7 @@ from toolsearch_semantic.tool import Tool
 
 __all__ = ["Ranking", "Sources", "command"]
 
+_MODEL_HELP = "A bundled model (mini by default), or the folder of a local one."
 _TOOLS_HELP = "JSON or JSON Lines, a folder of such files, an mcpServers configuration, or -. Repeatable."
 
 
@@ -73,18 +76,28 @@ class Ranking:
     mode: Annotated[Mode | None, typer.Option(help="By default hybrid, or as the index was made.")] = None
     top_k: Annotated[int, typer.Option(metavar="N", help="The most hits.")] = 5
     min_score: Annotated[float, typer.Option(metavar="0..1", help="The lowest score of a hit.")] = 0.0
-    model: Annotated[Path | None, typer.Option(metavar="DIR", help="A local model, not the bundled one.")] = None
+    model: Annotated[str | None, typer.Option(metavar="mini|static|DIR", help=_MODEL_HELP)] = None
+    tuning: Annotated[Path | None, typer.Option(metavar="FILE", help="What 'toolsearch tune' wrote.")] = None
 
     def __post_init__(self) -> None:
         SearchOptions(top_k=self.top_k, min_score=self.min_score)
         if self.model is not None and self.mode == "lexical":
             raise InvalidOptionError("--model has no part in --mode lexical. Leave one of them out.")
 
+    @property
+    def encoder(self) -> Encoder | Path | None:
+        """The model that was asked for; None is the library's own choice."""
+        if self.model in get_args(BundledModel):
+            return BundledEncoder(cast(BundledModel, self.model))
+        return None if self.model is None else Path(self.model)
+
     def searchable(self, sources: Sources) -> ToolSearch:
-        """Build what can be searched, or load it; a model that was asked for by its path must work."""
+        """Build what can be searched, or load it; a model that was asked for must work."""
+        encoder, fallback, tuning = self.encoder, self.model is None, self.tuning
         if sources.index is not None and (self.mode is None or self.mode == read_saved(sources.index).mode):
-            return ToolSearch.load(sources.index, encoder=self.model, fallback=self.model is None)
-        return ToolSearch(sources.read(), mode=self.mode or "hybrid", encoder=self.model, fallback=self.model is None)
+            return ToolSearch.load(sources.index, encoder=encoder, fallback=fallback, tuning=tuning)
+        mode = self.mode or "hybrid"
+        return ToolSearch(sources.read(), mode=mode, encoder=encoder, fallback=fallback, tuning=tuning)
 
     def hits(self, catalogue: ToolSearch, query: str) -> list[SearchHit]:
         """Search as the options say."""

@@ -14,14 +14,16 @@ from toolsearch_semantic.errors import ModelError, ModelNotFoundError
 from toolsearch_semantic.scores import UNCALIBRATED, Scoring
 from toolsearch_semantic.validation import read_json
 
-__all__ = ["MANIFEST", "ModelManifest", "fingerprint_of", "read_manifest"]
+__all__ = ["MANIFEST", "ModelManifest", "OnnxManifest", "StaticManifest", "fingerprint_of", "kind_of", "read_manifest"]
 
 MANIFEST = "toolsearch.json"
 
+_CURE = "Copy the folder again, or reinstall toolsearch-semantic."
+
 
 @dataclass(frozen=True, slots=True)
-class ModelManifest:
-    """What ``toolsearch.json`` declares of a model that runs without torch. Paths are relative to its folder."""
+class StaticManifest:
+    """A table of token vectors. Paths are relative to the folder."""
 
     format_version: Literal[1]
     kind: Literal["static"]
@@ -31,6 +33,44 @@ class ModelManifest:
     tokenizer: str
     files: Mapping[str, FileEntry]
     scoring: Scoring = UNCALIBRATED
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxManifest:
+    """A transformer as an ONNX graph, and how many tokens of a text it is given. Paths are relative to the folder."""
+
+    format_version: Literal[1]
+    kind: Literal["onnx"]
+    dimension: int
+    weights: str
+    tokenizer: str
+    max_tokens: int
+    files: Mapping[str, FileEntry]
+    scoring: Scoring = UNCALIBRATED
+
+
+ModelManifest = StaticManifest | OnnxManifest
+
+
+Kind = Literal["static", "onnx"]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfKind:
+    kind: Kind
+
+
+def kind_of(folder: Path) -> Kind:
+    """Tell what kind of model a folder with a manifest holds, without checking its files.
+
+    Raises:
+        ModelError: The manifest cannot be read.
+    """
+    path = folder / MANIFEST
+    try:
+        return read_json(_OfKind, path.read_bytes()).kind
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{str(path)!r} is not a model manifest: {error}. {_CURE}") from error
 
 
 def read_manifest(folder: Path) -> ModelManifest:
@@ -43,29 +83,31 @@ def read_manifest(folder: Path) -> ModelManifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise ModelNotFoundError(f"No model in {str(folder)!r}: {MANIFEST} is not there. Give the folder of a model.")
-    cure = "Copy the folder again, or reinstall toolsearch-semantic."
+    kind = kind_of(folder)
     try:
-        manifest = read_json(ModelManifest, path.read_bytes())
+        data = path.read_bytes()
+        manifest: ModelManifest = read_json(StaticManifest, data) if kind == "static" else read_json(OnnxManifest, data)
     except (ValueError, OSError) as error:
-        raise ModelError(f"{str(path)!r} is not a model manifest of format 1: {error}. {cure}") from error
+        raise ModelError(f"{str(path)!r} is not a model manifest of format 1: {error}. {_CURE}") from error
     for name, entry in manifest.files.items():
         file = folder / name
         if not file.is_file():
-            raise ModelError(f"The model in {str(folder)!r} lacks its file {name!r}. {cure}")
+            raise ModelError(f"The model in {str(folder)!r} lacks its file {name!r}. {_CURE}")
         try:
             difference = what_differs(file, entry)
         except OSError as error:
-            raise ModelError(f"{str(file)!r} cannot be read: {error}. {cure}") from error
+            raise ModelError(f"{str(file)!r} cannot be read: {error}. {_CURE}") from error
         if difference:
-            raise ModelError(f"{str(file)!r} is not the file that its manifest describes: {difference}. {cure}")
+            raise ModelError(f"{str(file)!r} is not the file that its manifest describes: {difference}. {_CURE}")
     unlisted = {manifest.weights, manifest.tokenizer} - set(manifest.files)
     if unlisted:
-        raise ModelError(f"{str(path)!r} gives no checksum for {sorted(unlisted)!r}. {cure}")
+        raise ModelError(f"{str(path)!r} gives no checksum for {sorted(unlisted)!r}. {_CURE}")
     return manifest
 
 
 def fingerprint_of(manifest: ModelManifest) -> str:
     """Identify the vectors that a model gives, by what it is and the checksums of its files."""
     files = [f"{name}={manifest.files[name].sha256}" for name in sorted(manifest.files)]
-    parts = [manifest.kind, manifest.tensor, *files]
+    setting = manifest.tensor if isinstance(manifest, StaticManifest) else str(manifest.max_tokens)
+    parts = [manifest.kind, setting, *files]
     return f"{manifest.kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"

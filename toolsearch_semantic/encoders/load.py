@@ -6,7 +6,8 @@ from pathlib import Path
 
 from toolsearch_semantic.encoders.base import Encoder
 from toolsearch_semantic.encoders.bundled import BundledEncoder
-from toolsearch_semantic.encoders.folder import MANIFEST
+from toolsearch_semantic.encoders.folder import MANIFEST, kind_of
+from toolsearch_semantic.encoders.onnx import OnnxEncoder
 from toolsearch_semantic.encoders.sentence_transformer import SentenceTransformerEncoder
 from toolsearch_semantic.encoders.static import StaticEncoder
 from toolsearch_semantic.errors import InvalidOptionError
@@ -25,7 +26,7 @@ def load_encoder(encoder: Encoder | str | Path | None) -> Encoder:
         return BundledEncoder()
     if isinstance(encoder, str | Path):
         if (Path(encoder) / MANIFEST).is_file():
-            return StaticEncoder(encoder)
+            return StaticEncoder(encoder) if kind_of(Path(encoder)) == "static" else OnnxEncoder(encoder)
         return SentenceTransformerEncoder(encoder)
     if isinstance(encoder, Encoder) and not isinstance(encoder, type):
         return encoder

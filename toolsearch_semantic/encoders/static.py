@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolsearch_semantic.encoders.base import checked_rows
-from toolsearch_semantic.encoders.folder import ModelManifest, fingerprint_of, read_manifest
+from toolsearch_semantic.encoders.folder import StaticManifest, fingerprint_of, read_manifest
 from toolsearch_semantic.errors import EncodingError, ModelError
 from toolsearch_semantic.scores import Scoring
 
@@ -40,7 +40,10 @@ class StaticEncoder:
         from tokenizers import Tokenizer
 
         folder = Path(folder)
-        self._manifest: ModelManifest = read_manifest(folder)
+        manifest = read_manifest(folder)
+        if not isinstance(manifest, StaticManifest):
+            raise ModelError(f"The model in {str(folder)!r} is of kind {manifest.kind!r}, not 'static'.")
+        self._manifest = manifest
         try:
             with safe_open(folder / self._manifest.weights, framework="numpy") as tensors:
                 table = tensors.get_tensor(self._manifest.tensor)

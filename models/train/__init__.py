@@ -1,0 +1,1 @@
+"""How the models in this folder are made: data, pairs, hard negatives, training, export, scores."""

@@ -1,0 +1,236 @@
+"""Scores fitted to one's own requests, in place of those that a model brings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from toolsearch_semantic.encoders.base import Encoder, scoring_of
+from toolsearch_semantic.encoders.load import load_encoder
+from toolsearch_semantic.errors import TuningError
+from toolsearch_semantic.fitting import Judged, Quality, fit_lexical, fit_scoring, quality_of
+from toolsearch_semantic.formats.read import read_tools
+from toolsearch_semantic.indexes.base import Document
+from toolsearch_semantic.indexes.lexical import LexicalIndex
+from toolsearch_semantic.scores import LEXICAL, LogisticScore, ScoreFunction, Scoring
+from toolsearch_semantic.text import TEXT_VERSION, searchable_text, text_fields
+from toolsearch_semantic.validation import read_json
+
+__all__ = ["FEWEST_REQUESTS", "TunedMode", "Tuning", "TuningReport", "read_labelled", "tune"]
+
+FEWEST_REQUESTS = 20
+"""With fewer labelled requests a fit says more about chance than about the catalogue."""
+
+FOLDS = 5
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What ``ToolSearch(tuning=...)`` takes: scores for one encoder, and what they were fitted on.
+
+    Args:
+        encoder: The fingerprint of the encoder whose cosines they are for.
+        scoring: The scores of meaning alone and of both.
+        lexical: The score of keywords alone.
+        requests: How many labelled requests they were fitted on.
+        tools: How many tools these were asked of.
+    """
+
+    encoder: str
+    scoring: Scoring
+    lexical: LogisticScore
+    requests: int
+    tools: int
+    text_version: int = TEXT_VERSION
+    format_version: Literal[1] = 1
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, replacing one that is there in one step.
+
+        Raises:
+            OSError: It cannot be written; a file that was there is still whole.
+        """
+        path = Path(path)
+        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            beside.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tuning:
+        """Read what ``save`` wrote.
+
+        Raises:
+            TuningError: There is no such file, or it is not a tuning of this version.
+        """
+        cure = "Make it with `toolsearch tune`."
+        try:
+            tuning = read_json(cls, Path(path).read_bytes())
+        except OSError as error:
+            raise TuningError(f"The tuning {str(path)!r} cannot be read: {error}. {cure}") from error
+        except ValueError as error:
+            raise TuningError(f"{str(path)!r} is not a tuning of format 1: {error}. {cure}") from error
+        if tuning.text_version != TEXT_VERSION:
+            raise TuningError(
+                f"The tuning {str(path)!r} was fitted to searchable text of version {tuning.text_version}; this is "
+                f"version {TEXT_VERSION}. {cure}"
+            )
+        return tuning
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    query: str
+    relevant: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TunedMode:
+    """A mode before and after, on requests that its scores were not fitted on, and whether the fit was taken."""
+
+    before: Quality
+    after: Quality
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """What tuning gave: the tuning, and by mode what cross-validation says it is worth."""
+
+    tuning: Tuning
+    modes: Mapping[str, TunedMode]
+
+
+def tune(
+    tools: Mapping[str, Any] | Iterable[Any],
+    requests: Sequence[tuple[str, Sequence[str]]],
+    *,
+    encoder: Encoder | str | Path | None = None,
+) -> TuningReport:
+    """Fit the weight of meaning against keywords, and what a score is worth, to labelled requests.
+
+    Each mode is judged by five-fold cross-validation: fitted on four fifths of the requests, compared with the
+    encoder's own scores on the fifth. A fit is taken where it ranks at least as well there (nDCG@10), and otherwise
+    the encoder's own scores are kept.
+
+    Args:
+        tools: The catalogue, of any shape that ``as_tools`` reads.
+        requests: Pairs of a text and the names (or aliases) of the tools that are right for it.
+        encoder: An encoder, or the folder of a local model; by default the bundled model.
+
+    Raises:
+        TuningError: Fewer than 20 requests have a right tool, or a request names a tool that is not there.
+        UnknownToolShapeError: Something among the tools is not a tool.
+        InvalidOptionError: The encoder is not one.
+        ModelError: It cannot be loaded.
+        EncodingError: It failed.
+    """
+    used = load_encoder(encoder)
+    judged = judge(tools, requests, used)
+    shipped, own_lexical = scoring_of(used), LEXICAL
+    folds = np.random.default_rng(_SEED).permutation(len(judged)) % FOLDS
+    before: dict[str, list[Quality]] = {"semantic": [], "lexical": [], "hybrid": []}
+    after: dict[str, list[Quality]] = {name: [] for name in before}
+    for fold in range(FOLDS):
+        rest = judged.part(np.flatnonzero(folds != fold).tolist())
+        kept_out = judged.part(np.flatnonzero(folds == fold).tolist())
+        fitted = _functions(fit_scoring([rest]), fit_lexical([rest]))
+        for name, own in _functions(shipped, own_lexical).items():
+            before[name].append(quality_of(own, kept_out))
+            after[name].append(quality_of(fitted[name], kept_out))
+    modes = {name: _compared(before[name], after[name]) for name in before}
+    scoring, lexical = fit_scoring([judged]), fit_lexical([judged])
+    tuning = Tuning(
+        encoder=str(used.fingerprint),
+        scoring=replace(
+            shipped,
+            **{name: getattr(scoring, name) for name in ("semantic", "hybrid") if modes[name].taken},
+        ),
+        lexical=lexical if modes["lexical"].taken else own_lexical,
+        requests=len(judged),
+        tools=len(judged.right[0]),
+    )
+    return TuningReport(tuning, modes)
+
+
+def read_labelled(path: str | Path) -> list[tuple[str, list[str]]]:
+    """Read labelled requests from a file: on each line ``{"query": text, "relevant": [names]}``.
+
+    Raises:
+        TuningError: The file cannot be read, or a line is something else.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise TuningError(f"The requests {str(path)!r} cannot be read: {error}") from error
+    requests = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                one = read_json(_Labelled, line.encode())
+            except ValueError as error:
+                raise TuningError(
+                    f"{str(path)!r}, line {number}: {error}. Expected "
+                    '{"query": "what is asked", "relevant": ["name of a right tool"]}.'
+                ) from error
+            requests.append((one.query, one.relevant))
+    return requests
+
+
+def judge(
+    tools: Mapping[str, Any] | Iterable[Any], requests: Sequence[tuple[str, Sequence[str]]], encoder: Encoder
+) -> Judged:
+    """Score every tool for every request that has a right tool, by meaning and by keyword."""
+    named = read_tools(tools)
+    rows = {tool.name: row for row, tool in enumerate(named.tools)}
+    rows |= {alias: rows[name] for alias, name in named.aliases.items()}
+    for number, (text, right) in enumerate(requests, 1):
+        unknown = [name for name in right if name not in rows]
+        if unknown:
+            raise TuningError(
+                f"Request {number} ({text[:60]!r}) names the tool {unknown[0]!r}, which is not in the catalogue. "
+                "Name tools as the catalogue does."
+            )
+    labelled = [(text, right) for text, right in requests if text.strip() and right]
+    if len(labelled) < FEWEST_REQUESTS:
+        raise TuningError(
+            f"{len(labelled)} requests have a right tool; tuning needs at least {FEWEST_REQUESTS}, or it would fit "
+            "chance. Label more requests, or use the scores that the model brings."
+        )
+    fields = [text_fields(tool) for tool in named.tools]
+    index = LexicalIndex(Document(one) for one in fields)
+    vectors = encoder.encode_documents([searchable_text(one) for one in fields])
+    queries = encoder.encode_queries([text for text, _ in labelled])
+    marks = []
+    for _, right in labelled:
+        mark = np.zeros(len(fields), np.bool_)
+        mark[[rows[name] for name in right]] = True
+        marks.append(mark)
+    return Judged(
+        [np.clip(vectors @ query, 0.0, 1.0).astype(np.float64) for query in queries],
+        [index.shares(text) for text, _ in labelled],
+        marks,
+    )
+
+
+def _functions(scoring: Scoring, lexical: LogisticScore) -> dict[str, ScoreFunction]:
+    return {"semantic": scoring.semantic, "lexical": lexical, "hybrid": scoring.hybrid}
+
+
+def _compared(before: Sequence[Quality], after: Sequence[Quality]) -> TunedMode:
+    old, new = _mean(before), _mean(after)
+    return TunedMode(old, new, taken=new.ndcg >= old.ndcg)
+
+
+def _mean(folds: Sequence[Quality]) -> Quality:
+    values = np.mean([(one.ndcg, one.recall, one.calibration_error) for one in folds], axis=0)
+    return Quality(*(float(value) for value in values))
