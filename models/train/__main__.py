@@ -61,7 +61,9 @@ def pairs(
 
 
 @app.command()
-def mini(run: _Run, *, start: _Start, steps: _Steps = 800, batch: _Batch = 128, rate: _Rate = 5e-5, seed: int = 0) -> None:
+def mini(
+    run: _Run, *, start: _Start, steps: _Steps = 800, batch: _Batch = 128, rate: _Rate = 5e-5, seed: int = 0
+) -> None:
     """Train a transformer on the run's pairs; an interrupted run goes on where it was."""
     from .transformer import Transformer
 
@@ -132,8 +134,8 @@ def fit(
     """Fit the model's scores on requests that it has not seen, and write them into its folder."""
     scoring, lexical, sets = fit_folder(load_encoder(model), data, only_held_out=not everything)
     write_scoring(model, scoring, sets)
-    print(f"semantic: {scoring.semantic}
-hybrid: {scoring.hybrid}")
+    print(f"semantic: {scoring.semantic}")
+    print(f"hybrid: {scoring.hybrid}")
     print(f"lexical, for scores.LEXICAL: {lexical}")
 
 
