@@ -24,7 +24,7 @@ class BreakableEncoder:
     """The bundled encoder, which counts what it encodes and can be made to fail."""
 
     def __init__(self) -> None:
-        self._inner = BundledEncoder()
+        self._inner = BundledEncoder("static")
         self.documents: list[str] = []
         self.failing: Exception | None = None
         self.scoring = self._inner.scoring

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearch_semantic.encoders.bundled import BundledEncoder
-from toolsearch_semantic.scores import UNCALIBRATED, ConvexScore, FusedScore, LogisticScore, ScoreFunction
+from toolsearch_semantic.encoders.bundled import BundledEncoder, BundledModel
+from toolsearch_semantic.scores import LEXICAL, UNCALIBRATED, ConvexScore, LogisticScore, ScoreFunction
 
-BUNDLED = BundledEncoder().scoring
-FUNCTIONS = [UNCALIBRATED.semantic, UNCALIBRATED.hybrid, BUNDLED.semantic, BUNDLED.hybrid, LogisticScore(-4, 9, 5)]
+BUNDLED = [BundledEncoder(name).scoring for name in get_args(BundledModel)]
+FUNCTIONS = [
+    UNCALIBRATED.semantic,
+    UNCALIBRATED.hybrid,
+    *(one.semantic for one in BUNDLED),
+    *(one.hybrid for one in BUNDLED),
+    LEXICAL,
+    LogisticScore(-4, 9, 5),
+]
 cosine = st.floats(-1, 1)
 share = st.floats(0, 1)
 
@@ -43,7 +50,7 @@ def test_the_logistic_curve_has_the_documented_values() -> None:
     def sigmoid(z: float) -> float:
         return float(1 / (1 + np.exp(-z)))
 
-    expected = (sigmoid(-4 + 9 * 0.5 + 5 * 0.2**0.5) - sigmoid(-4)) / (1 - sigmoid(-4))
+    expected = sigmoid(-4 + 9 * 0.5 + 5 * 0.2**0.5)
     assert at(LogisticScore(-4, 9, 5), 0.5, 0.2) == pytest.approx(expected, abs=1e-12)
 
 
@@ -56,12 +63,3 @@ def test_a_curve_that_is_not_monotone_is_refused(values: tuple[Any, Any, Any]) -
 def test_a_weight_outside_0_to_1_is_refused() -> None:
     with pytest.raises(ValueError, match=r"0\.\.1, not 1\.5"):
         ConvexScore(1.5)
-
-
-def test_a_fused_score_is_never_less_than_its_share_of_meaning_alone() -> None:
-    weighted, semantic = LogisticScore(-4, 2, 5), LogisticScore(-3, 6, 0)
-    fused = FusedScore(weighted, semantic, 0.5, 0.1)
-    assert at(fused, 0.8, 0.0) == pytest.approx(0.5 * at(semantic, 0.8, 0.0))
-    assert at(fused, 0.3, 0.7) == pytest.approx(at(weighted, 0.3, 0.7))
-    with pytest.raises(ValueError, match=r"0\.\.1, not 2"):
-        FusedScore(weighted, semantic, 2, 0.1)

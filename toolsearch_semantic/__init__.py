@@ -14,6 +14,7 @@ from toolsearch_semantic.errors import (
     ToolNameConflictError,
     ToolNotFoundError,
     ToolSearchError,
+    TuningError,
     UnknownToolShapeError,
 )
 from toolsearch_semantic.formats.read import as_tool, as_tools
@@ -53,6 +54,7 @@ __all__ = [
     "ToolSearch",
     "ToolSearchError",
     "ToolSearchProcessor",
+    "TuningError",
     "UnknownToolShapeError",
     "as_tool",
     "as_tools",

@@ -33,7 +33,7 @@ WEAK_SHARE = 0.1
 _BINS = 10
 _MOST_STEPS = 50
 _CONVERGED = 1e-9
-_RIDGE = 1e-3  # pulls slopes towards 0 a little, so that few or separable requests still give a finite curve
+_RIDGE = 1e-5  # pulls slopes towards 0 a little, so that few or separable requests still give a finite curve
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,12 +49,12 @@ class ConvexScore:
 
 @dataclass(frozen=True, slots=True)
 class LogisticScore:
-    """A fitted logistic curve (Platt, 1999) of both parts, shifted so that no evidence scores 0.
+    """A fitted logistic curve (Platt, 1999) of both parts; no evidence scores 0.
 
-    With ``z = intercept + cosine * max(0, cos) + lexical * sqrt(lex)`` and ``z0 = intercept``, the score is
-    ``(sigmoid(z) - sigmoid(z0)) / (1 - sigmoid(z0))``, in [0, 1). Where it was fitted, it estimates the
-    probability that the tool answers the request. The root is there because long requests reach low lexical
-    scores even on their best tool; it ranked better on the training sets than the score itself.
+    The score is ``sigmoid(intercept + evidence)`` with ``evidence = cosine * max(0, cos) + lexical * sqrt(lex)``, and 0
+    where the evidence is 0. Where it was fitted, it estimates the probability that the tool answers the request.
+    The root is there because long requests reach low lexical shares even on their best tool; it ranked better on the
+    training sets than the share itself.
     """
 
     intercept: float
@@ -69,10 +69,8 @@ class LogisticScore:
 
     def __call__(self, cosines: NDArray[np.float64], lexical: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score pairs; in [0, 1)."""
-        floor = 1.0 / (1.0 + np.exp(-self.intercept))
-        z = self.intercept + self.cosine * np.maximum(cosines, 0.0) + self.lexical * np.sqrt(lexical)
-        scores: NDArray[np.float64] = (1.0 / (1.0 + np.exp(-z)) - floor) / (1.0 - floor)
-        return scores
+        evidence = self.cosine * np.maximum(cosines, 0.0) + self.lexical * np.sqrt(lexical)
+        return np.where(evidence > 0.0, 1.0 / (1.0 + np.exp(-self.intercept - evidence)), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,8 @@ class ToolSearch:
         self._changing = ForkSafeLock()
         self._embedder: Embedder | None = None
         tuned = Tuning.load(tuning) if isinstance(tuning, str | Path) else tuning
+        if not isinstance(tuned, Tuning | None):
+            raise InvalidOptionError(f"tuning must be a Tuning or the path of one, not {tuning!r}.")
         self._lexical_score = LEXICAL if tuned is None else tuned.lexical
         if mode != "lexical":
             kept = MemoryVectorCache() if cache is None else cache

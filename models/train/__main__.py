@@ -79,6 +79,7 @@ def export(
     trained: Annotated[Path, typer.Argument(metavar="MODEL", help="What 'mini' wrote.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The model folder to write.")],
     max_tokens: Annotated[int, typer.Option(help="Tokens of a text that are read.")] = 128,
+    latin_only: Annotated[bool, typer.Option(help="Leave texts in other scripts to keyword search.")] = True,
 ) -> None:
     """Write a trained transformer as ONNX with eight-bit weights."""
     from .export import write_onnx_folder
@@ -86,7 +87,9 @@ def export(
 
     model = Transformer(trained)
     weights = model.weights()
-    write_onnx_folder(weights, model.heads, model.tokenizer.to_str(), max_tokens, folder)
+    write_onnx_folder(
+        weights, model.heads, model.tokenizer.to_str(), folder, max_tokens=max_tokens, latin_only=latin_only
+    )
     print(f"wrote {folder}")
 
 
@@ -137,6 +140,19 @@ def fit(
     print(f"semantic: {scoring.semantic}")
     print(f"hybrid: {scoring.hybrid}")
     print(f"lexical, for scores.LEXICAL: {lexical}")
+
+
+@app.command()
+def ablate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    data: _Data,
+    everything: Annotated[bool, typer.Option(help="Use all requests: the model was not trained on them.")] = False,
+) -> None:
+    """Print what each choice is worth, in mean nDCG@10 over the sets."""
+    from .ablate import ablate as variants
+
+    for kind, name, ndcg in variants(load_encoder(model), data, only_held_out=not everything):
+        print(f"{kind:9} {name:32} {ndcg:.4f}", flush=True)
 
 
 if __name__ == "__main__":

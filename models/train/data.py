@@ -52,9 +52,9 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
 
 
 def read_tools(path: Path) -> dict[str, TextFields]:
-    """Read tools as the fields that the package searches; an id is the name's fallback."""
+    """Read tools as the fields that the package searches; id and name stand in for each other."""
     return {
-        record["id"]: text_fields(
+        record.get("id") or record["name"]: text_fields(
             Tool(record.get("name") or record["id"], record.get("description") or "", record.get("parameters") or {})
         )
         for record in read_jsonl(path)

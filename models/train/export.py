@@ -189,15 +189,18 @@ def read_weights(path: Path) -> tuple[dict[str, Floats], int]:
     return weights, heads
 
 
-def write_onnx_folder(weights: Weights, heads: int, tokenizer: str, max_tokens: int, folder: Path) -> None:
+def write_onnx_folder(
+    weights: Weights, heads: int, tokenizer: str, folder: Path, *, max_tokens: int, latin_only: bool
+) -> None:
     """Write a model folder that `OnnxEncoder` reads; its scoring is yet to be fitted.
 
     Args:
         weights: BERT's weights by name.
         heads: Attention heads.
         tokenizer: The JSON of a `tokenizers.Tokenizer`.
-        max_tokens: Tokens of a text that are read.
         folder: Where to write.
+        max_tokens: Tokens of a text that are read.
+        latin_only: Whether texts that are mostly in another script are left to keyword search.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_onnx(weights, heads, folder / WEIGHTS)
@@ -212,6 +215,7 @@ def write_onnx_folder(weights: Weights, heads: int, tokenizer: str, max_tokens: 
         "weights": WEIGHTS,
         "tokenizer": TOKENIZER,
         "max_tokens": max_tokens,
+        "latin_only": latin_only,
         "files": {name: {"bytes": entry.bytes, "sha256": entry.sha256} for name, entry in files.items()},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

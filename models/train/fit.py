@@ -15,7 +15,7 @@ from toolsearch_semantic.fitting import Judged, Quality, fit_lexical, fit_scorin
 from toolsearch_semantic.indexes.base import Document
 from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.scores import LogisticScore, Scoring
-from toolsearch_semantic.text import TEXT_VERSION
+from toolsearch_semantic.text import TEXT_VERSION, TextFields, searchable_text
 
 from .data import Request, ToolSet, held_out, read_sets
 
@@ -28,18 +28,27 @@ REQUESTS_PER_SET = 500
 FEWEST_SETS = 3
 
 
-def judged(one: ToolSet, requests: Sequence[Request], encoder: Encoder, *, most: int = REQUESTS_PER_SET) -> Judged:
-    """Score the requests of a set that have a right tool, or a fixed random part of them, in both ways."""
+def judged(
+    one: ToolSet,
+    requests: Sequence[Request],
+    encoder: Encoder,
+    *,
+    text: Callable[[TextFields], str] = searchable_text,
+) -> Judged:
+    """Score the requests of a set that have a right tool, or a fixed random part of them, in both ways.
+
+    Requests that the encoder can make nothing of take no part: they are left to keyword search.
+    """
     requests = [request for request in requests if request.relevant]
-    if len(requests) > most:
-        chosen = np.random.default_rng(0).choice(len(requests), most, replace=False)
+    if len(requests) > REQUESTS_PER_SET:
+        chosen = np.random.default_rng(0).choice(len(requests), REQUESTS_PER_SET, replace=False)
         requests = [requests[i] for i in sorted(chosen)]
     index = LexicalIndex(Document(fields) for fields in one.tools.values())
-    vectors = encoder.encode_documents(one.texts())
+    vectors = encoder.encode_documents([text(fields) for fields in one.tools.values()])
     queries = encoder.encode_queries([request.query for request in requests])
     ids = np.array(list(one.tools))
     known = queries.any(axis=1)
-    kept = np.flatnonzero(known).tolist()  # the others are left to keyword search
+    kept = np.flatnonzero(known).tolist()
     return Judged(
         [np.clip(vectors @ queries[i], 0.0, 1.0).astype(np.float64) for i in kept],
         [index.shares(requests[i].query) for i in kept],

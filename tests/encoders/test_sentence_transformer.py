@@ -74,7 +74,7 @@ def test_rows_are_unit_float32_whatever_the_batch(tiny: Path) -> None:
 def test_the_bundled_model_gives_the_same_vectors_through_sentence_transformers() -> None:
     texts = ["refund a payment", "Is it going to rain in Lisbon?", "createIssue", "zzqx " * 50]
     through = SentenceTransformerEncoder(bundled_folder("toolsearch-static")).encode_documents(texts)
-    np.testing.assert_allclose(through, BundledEncoder().encode_documents(texts), atol=2e-3)
+    np.testing.assert_allclose(through, BundledEncoder("static").encode_documents(texts), atol=2e-3)
 
 
 def test_a_path_that_is_no_model_fails_at_once_and_without_torch() -> None:

@@ -36,7 +36,7 @@ def test_a_vector_is_the_mean_of_its_tokens_rows_at_unit_length() -> None:
     manifest = json.loads((folder / "toolsearch.json").read_text())
     table = load_file(folder / manifest["weights"])[manifest["tensor"]].astype(np.float64)
     tokenizer = Tokenizer.from_file(str(folder / manifest["tokenizer"]))
-    encoder = BundledEncoder()
+    encoder = BundledEncoder("static")
     rows = encoder.encode_documents(TEXTS)
     assert rows.dtype == np.float32
     assert rows.shape == (len(TEXTS), encoder.dimension) == (len(TEXTS), 256)
@@ -49,7 +49,7 @@ def test_a_vector_is_the_mean_of_its_tokens_rows_at_unit_length() -> None:
 
 
 def test_a_text_has_one_vector_alone_in_a_batch_and_as_a_query() -> None:
-    encoder = BundledEncoder()
+    encoder = BundledEncoder("static")
     together = encoder.encode_documents(TEXTS * 40)
     for i, text in enumerate(TEXTS):
         np.testing.assert_allclose(encoder.encode_queries([text])[0], together[i], atol=1e-6)
@@ -57,25 +57,25 @@ def test_a_text_has_one_vector_alone_in_a_batch_and_as_a_query() -> None:
 
 
 def test_a_text_without_known_tokens_is_a_row_of_zeros() -> None:
-    assert not BundledEncoder().encode_queries(["", "   "]).any()
+    assert not BundledEncoder("static").encode_queries(["", "   "]).any()
 
 
 @pytest.mark.parametrize("text", ["天气预报", "날씨 알려줘", "прогноз погоды", "查询 API 的天气预报", "حالة الطقس"])
 def test_a_text_in_a_script_that_the_model_does_not_know_is_a_row_of_zeros(text: str) -> None:
-    assert not BundledEncoder().encode_queries([text]).any()
+    assert not BundledEncoder("static").encode_queries([text]).any()
 
 
 def test_a_few_unknown_words_do_not_silence_a_text() -> None:
-    plain, mixed = BundledEncoder().encode_queries(["weather forecast for a city", "weather forecast for 北京"])
+    plain, mixed = BundledEncoder("static").encode_queries(["weather forecast for a city", "weather forecast for 北京"])
     assert float(plain @ mixed) > 0.7
 
 
 def test_no_texts_give_no_rows() -> None:
-    assert BundledEncoder().encode_documents([]).shape == (0, 256)
+    assert BundledEncoder("static").encode_documents([]).shape == (0, 256)
 
 
 def test_threads_get_what_one_thread_gets() -> None:
-    encoder = BundledEncoder()
+    encoder = BundledEncoder("static")
     expected = encoder.encode_documents(TEXTS)
     with ThreadPoolExecutor(16) as pool:
         for rows in pool.map(encoder.encode_documents, [TEXTS] * 64):
@@ -83,7 +83,7 @@ def test_threads_get_what_one_thread_gets() -> None:
 
 
 def test_it_is_an_encoder_with_a_fingerprint_that_only_its_files_decide(model_copy: Path) -> None:
-    encoder = BundledEncoder()
+    encoder = BundledEncoder("static")
     assert isinstance(encoder, Encoder)
     assert StaticEncoder(model_copy).fingerprint == encoder.fingerprint
     manifest = json.loads((model_copy / "toolsearch.json").read_text())
@@ -96,9 +96,9 @@ def test_it_is_an_encoder_with_a_fingerprint_that_only_its_files_decide(model_co
 
 def test_what_is_not_text_is_an_encoding_error() -> None:
     with pytest.raises(EncodingError, match="tokenized"):
-        BundledEncoder().encode_documents(["fine", None])  # type: ignore[list-item]
+        BundledEncoder("static").encode_documents(["fine", None])  # type: ignore[list-item]
     with pytest.raises(EncodingError, match="tokenized"):
-        BundledEncoder().encode_queries(["\ud800"])
+        BundledEncoder("static").encode_queries(["\ud800"])
 
 
 def rewrite(folder: Path, **changes: Any) -> None:
@@ -161,7 +161,7 @@ def test_files_outside_the_manifest_do_not_matter(model_copy: Path) -> None:
 
 def test_the_first_values_of_known_vectors_are_pinned() -> None:
     """A wrong pooling, normalisation or tokenizer cannot pass; new weights change these on purpose."""
-    rows = BundledEncoder().encode_queries(
+    rows = BundledEncoder("static").encode_queries(
         ["refund a payment", "get weather. Forecast of temperature and rain for a city"]
     )
     expected = [
@@ -169,4 +169,4 @@ def test_the_first_values_of_known_vectors_are_pinned() -> None:
         [-0.027703, -0.048637, 0.007370, -0.153831, 0.021950, -0.047394],
     ]
     np.testing.assert_allclose(rows[:, :6], expected, atol=1e-5)
-    assert BundledEncoder().fingerprint == "static-b13f155698639cd41cd21cc9186b2e44"
+    assert BundledEncoder("static").fingerprint == "static-b13f155698639cd41cd21cc9186b2e44"

@@ -14,7 +14,7 @@ from toolsearch_semantic.indexes.base import Document, Query, best_rows
 from toolsearch_semantic.indexes.hybrid import HybridIndex
 from toolsearch_semantic.indexes.lexical import FIELDS, K1, LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
-from toolsearch_semantic.scores import ConvexScore, LogisticScore
+from toolsearch_semantic.scores import LEXICAL, ConvexScore, LogisticScore
 from toolsearch_semantic.text import STOP_WORDS, query_words, text_fields, tokenize
 from toolsearch_semantic.tool import Tool
 
@@ -55,7 +55,7 @@ def lexical_scores(documents: Sequence[Document], query: Query) -> NDArray[np.fl
 
 
 CASES = [
-    IndexCase("lexical", LexicalIndex, lexical_scores),
+    IndexCase("lexical", LexicalIndex, lambda held, query: LEXICAL(np.zeros(len(held)), lexical_scores(held, query))),
     IndexCase(
         "semantic",
         lambda held: SemanticIndex(DIMENSION, held, score=ConvexScore(1.0)),
@@ -131,9 +131,9 @@ def test_a_lexical_score_is_the_share_of_what_the_query_could_reach() -> None:
     index = LexicalIndex([Document(text_fields(Tool("weather", "")))])
     # One term in the name alone: 3 / (1 - .75 + .75 * 1 / 4), saturated with k1 = 1.2; no other term in the query.
     frequency = 3 / 0.4375
-    assert index.scores("weather")[0] == pytest.approx(frequency / (1.2 + frequency), abs=1e-6)
+    assert index.shares("weather")[0] == pytest.approx(frequency / (1.2 + frequency), abs=1e-6)
     # An unknown word weighs 0.3 of the only idf there is.
-    assert index.scores("weather zebra")[0] == pytest.approx(frequency / (1.2 + frequency) / 1.3, abs=1e-6)
+    assert index.shares("weather zebra")[0] == pytest.approx(frequency / (1.2 + frequency) / 1.3, abs=1e-6)
 
 
 def test_a_lexical_score_over_all_fields_has_the_value_worked_out_by_hand() -> None:
@@ -146,7 +146,7 @@ def test_a_lexical_score_over_all_fields_has_the_value_worked_out_by_hand() -> N
 
     frequency = share(3, 4) + share(2, 2) + share(1, 16) + share(0.5, 8) + share(0.3, 24)
     expected = frequency / (1.2 + frequency)
-    assert LexicalIndex([Document(fields)]).scores("rain")[0] == pytest.approx(expected, abs=1e-6)
+    assert LexicalIndex([Document(fields)]).shares("rain")[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_rows_that_tie_only_when_rounded_keep_row_order_where_the_cut_falls() -> None:
@@ -171,13 +171,13 @@ def test_a_catalogue_that_changes_for_long_does_not_remember_every_word() -> Non
 def test_a_lexical_weight_does_not_change_when_another_tool_is_added() -> None:
     one = Document(text_fields(Tool("weather", "forecast for a city")))
     other = Document(text_fields(Tool("refund", "give the money back " * 50)))
-    alone = LexicalIndex([one]).scores("weather")[0]
-    assert LexicalIndex([one, other]).scores("weather")[0] == alone
+    alone = LexicalIndex([one]).shares("weather")[0]
+    assert LexicalIndex([one, other]).shares("weather")[0] == alone
 
 
 def test_lexical_scores_stay_below_1_however_often_a_word_is_repeated() -> None:
     index = LexicalIndex([Document(text_fields(Tool("weather", "weather " * 400)))])
-    assert 0.9 < index.scores("weather weather weather")[0] < 1
+    assert 0.9 < index.shares("weather weather weather")[0] < 1
 
 
 def test_words_of_a_query_that_a_row_has_are_named_as_typed() -> None:

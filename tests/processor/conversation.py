@@ -15,7 +15,7 @@ from toolsearch_semantic.encoders.bundled import BundledEncoder
 Message = dict[str, Any]
 Writer = Callable[[str, str, Mapping[str, Any], Any], list[Any]]
 
-_ENCODER = BundledEncoder()
+_ENCODER = BundledEncoder("static")
 
 every_store = pytest.mark.parametrize("storage", ["in-memory", "context"])
 

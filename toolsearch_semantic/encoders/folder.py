@@ -37,7 +37,10 @@ class StaticManifest:
 
 @dataclass(frozen=True, slots=True)
 class OnnxManifest:
-    """A transformer as an ONNX graph, and how many tokens of a text it is given. Paths are relative to the folder."""
+    """A transformer as an ONNX graph, and how many tokens of a text it is given. Paths are relative to the folder.
+
+    ``latin_only`` says that it makes nothing of texts that are mostly in another script.
+    """
 
     format_version: Literal[1]
     kind: Literal["onnx"]
@@ -46,6 +49,7 @@ class OnnxManifest:
     tokenizer: str
     max_tokens: int
     files: Mapping[str, FileEntry]
+    latin_only: bool = False
     scoring: Scoring = UNCALIBRATED
 
 
@@ -108,6 +112,9 @@ def read_manifest(folder: Path) -> ModelManifest:
 def fingerprint_of(manifest: ModelManifest) -> str:
     """Identify the vectors that a model gives, by what it is and the checksums of its files."""
     files = [f"{name}={manifest.files[name].sha256}" for name in sorted(manifest.files)]
-    setting = manifest.tensor if isinstance(manifest, StaticManifest) else str(manifest.max_tokens)
+    if isinstance(manifest, StaticManifest):
+        setting = manifest.tensor
+    else:
+        setting = f"{manifest.max_tokens}, {manifest.latin_only}"
     parts = [manifest.kind, setting, *files]
     return f"{manifest.kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,14 +22,18 @@ _BATCH = 32
 _MOST_THREADS = 4
 _KNOWN_SHARE = 0.5
 
+_LETTERS = r"[^\W\d_]"
+_LATIN = r"[A-Za-z\u00AA\u00BA\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02AF\u1E00-\u1EFF\uFF21-\uFF3A\uFF41-\uFF5A]"
+
 
 class OnnxEncoder:
     """A transformer from a folder with a ``toolsearch.json``; the same encoding for queries and documents.
 
     The graph takes ``input_ids`` and ``attention_mask``, both int64 of shape (n, tokens), and gives ``vectors``,
     float32 of shape (n, d). What lies beyond the model's ``max_tokens`` is not read. A text of which more than half
-    the tokens are unknown is a row of zeros: what a few left-over tokens say is not what the text says, so texts in
-    a script that the model does not know are left to keyword search.
+    the tokens are unknown is a row of zeros, and so is, where the model is for Latin script alone, a text of which more
+    than half the letters are of another: what is left over is not what the text says. Such texts are left to keyword
+    search.
 
     Every run takes one thread; documents are encoded in batches of like length, several at once. No thread is kept,
     so a forked process can go on encoding. Safe to use from many threads. Vectors differ between kinds of
@@ -104,7 +109,8 @@ class OnnxEncoder:
         ids = self._token_ids(texts)
         rows = np.zeros((len(texts), self.dimension), np.float32)
         # Of like length, so that little is computed on padding; the longest first, so that threads end together.
-        order = sorted((i for i, one in enumerate(ids) if self._is_known(one)), key=lambda i: -len(ids[i]))
+        known = [i for i, text in enumerate(texts) if self._knows(text, ids[i])]
+        order = sorted(known, key=lambda i: -len(ids[i]))
         batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
         threads = min(self._threads, len(batches))
         if threads > 1:
@@ -116,10 +122,15 @@ class OnnxEncoder:
             rows[batch] = encoded
         return checked_rows(rows, count=len(texts), dimension=self.dimension, encoder=self._fingerprint)
 
-    def _is_known(self, ids: Sequence[int]) -> bool:
-        """Tell whether at least half of a text's tokens, the two special ones aside, are in the vocabulary."""
+    def _knows(self, text: str, ids: Sequence[int]) -> bool:
+        """Tell whether the model can make something of a text; two of its tokens are special ones."""
         tokens = len(ids) - 2
-        return tokens > 0 and ids.count(self._unknown) <= _KNOWN_SHARE * tokens
+        if tokens < 1 or ids.count(self._unknown) > _KNOWN_SHARE * tokens:
+            return False
+        if not self._manifest.latin_only or text.isascii():
+            return True
+        letters = len(re.findall(_LETTERS, text))
+        return len(re.findall(_LATIN, text)) >= _KNOWN_SHARE * letters
 
     def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         width = max(map(len, ids))
