@@ -14,6 +14,7 @@ from toolsearch_semantic import Tool
 from toolsearch_semantic.encoders.base import Encoder, scoring_of
 from toolsearch_semantic.indexes.base import Document
 from toolsearch_semantic.indexes.lexical import LexicalIndex
+from toolsearch_semantic.scores import LEXICAL
 from toolsearch_semantic.text import STOP_WORDS, searchable_text, text_fields, tokenize
 
 __all__ = ["Bm25s", "Dense", "Fused", "Ours", "System"]
@@ -57,8 +58,9 @@ class Ours:
 
     def scores(self, number: int) -> Floats:
         """Score as the mode does."""
-        if self._mode == "lexical":
-            return self._lexical.shares(self._texts[number])
+        if self._mode == "lexical" or (self._mode == "hybrid" and not self._queries[number].any()):
+            shares = self._lexical.shares(self._texts[number])
+            return LEXICAL(np.zeros_like(shares), shares)
         cosines = np.clip(self._rows @ self._queries[number], 0, 1).astype(np.float64)
         if self._mode == "semantic":
             return self._scoring.semantic(cosines, np.zeros_like(cosines))

@@ -280,11 +280,59 @@ def test_a_model_that_was_asked_for_must_be_there(tools: str) -> None:
 
 
 def test_a_model_in_a_folder_is_used(tools: str) -> None:
+    def asked(*model: str) -> Any:
+        return json.loads(answer("search", "forecast", "--tools", tools, *model, "--json"))
+
     folder = str(bundled.bundled_folder("toolsearch-static"))
+    assert asked("--model", folder) == asked("--model", "static")
+    assert asked("--model", "mini") == asked()
+    assert asked()["hits"][0]["cosine"] != asked("--model", "static")["hits"][0]["cosine"]
 
-    asked = json.loads(answer("search", "forecast", "--tools", tools, "--model", folder, "--json"))
 
-    assert asked == json.loads(answer("search", "forecast", "--tools", tools, "--json"))
+@pytest.fixture
+def labelled(tmp_path: Path) -> tuple[str, str]:
+    """A catalogue whose tools are told apart by a number alone, and requests for them."""
+    kinds = ["emails", "refunds", "weather", "translation", "bugs"]
+    tools = [{"name": f"unit_{i}", "description": f"Takes care of {kinds[i % 5]}, unit {i}"} for i in range(60)]
+    asked = [
+        {"query": f"somebody who knows about {kinds[(i + 1) % 5]}: unit {i}", "relevant": [f"unit_{i}"]}
+        for i in range(60)
+    ]
+    paths = []
+    for name, rows in (("tools", tools), ("requests", asked)):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        paths.append(str(path))
+    return paths[0], paths[1]
+
+
+def test_scores_are_tuned_reported_and_used(labelled: tuple[str, str], tmp_path: Path) -> None:
+    tools, requests = labelled
+    out = str(tmp_path / "tuning.json")
+    asked = ["tune", "--tools", tools, "--queries", requests, "--out", out]
+    report = json.loads(answer(*asked, "--json"))
+    hybrid = report["modes"]["hybrid"]
+    assert hybrid["taken"]
+    assert hybrid["after"]["ndcg"] > hybrid["before"]["ndcg"]
+    assert hybrid["after"]["calibration_error"] < hybrid["before"]["calibration_error"]
+    table = answer(*asked)
+    assert f"{hybrid['before']['ndcg']:.3f} > {hybrid['after']['ndcg']:.3f}" in table
+    assert "five-fold cross-validation over 60 requests" in table
+    query = "somebody who knows about refunds: unit 10"
+    plain, tuned = (
+        json.loads(answer("search", query, "--tools", tools, "--json", *more)) for more in ([], ["--tuning", out])
+    )
+    assert tuned["hits"][0]["name"] == "unit_10"
+    assert tuned["hits"][0]["score"] != plain["hits"][0]["score"]
+
+
+def test_too_few_requests_are_not_tuned_to(labelled: tuple[str, str], tmp_path: Path) -> None:
+    tools, requests = labelled
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(Path(requests).read_text().splitlines(keepends=True)[:19]))
+    message = error("tune", "--tools", tools, "--queries", str(few), "--out", str(tmp_path / "t.json"))
+    assert message.startswith("19 requests have a right tool; tuning needs at least 20")
+    assert not (tmp_path / "t.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -311,6 +359,8 @@ def test_a_model_in_a_folder_is_used(tools: str) -> None:
         (["search", "x", "--tools", "a", "--index", "b"], "Give --tools, --mcp and --mcp-url together, or --index"),
         (["compare", "x", "--demo", "--index", "b"], "Give --tools, --mcp and --mcp-url together, or --index"),
         (["search", "x", "--index", "no/index"], "No saved index in 'no/index'"),
+        (["demo", "x", "--tuning", "no.json"], "The tuning 'no.json' cannot be read"),
+        (["tune", "--tools", "x"], "Missing option '--out'. See: toolsearch tune --help"),
         (["search", "x", "--mcp", "no-such-server"], "MCP server 'no-such-server' cannot be started"),
         (["search", "x", "--mcp", "run 'it"], "The MCP server's command cannot be split: No closing quotation"),
         (["search", "x", "--mcp-url", "localhost"], "The MCP server has no http or https URL."),

@@ -16,6 +16,7 @@ from toolsearch_semantic.encoders.load import load_encoder
 from toolsearch_semantic.errors import EncodingError, InvalidOptionError, ToolSearchError, TuningError
 from toolsearch_semantic.indexes.base import Document
 from toolsearch_semantic.indexes.semantic import SemanticIndex
+from toolsearch_semantic.options import Precision
 from toolsearch_semantic.scores import Scoring
 from toolsearch_semantic.text import searchable_text, text_fields
 from toolsearch_semantic.tool import Tool
@@ -76,9 +77,11 @@ class Embedder:
                     )
                 self.scoring = tuning.scoring
 
-    def empty_index(self) -> SemanticIndex | None:
+    def empty_index(self, precision: Precision) -> SemanticIndex | None:
         """Make an index for this encoder's vectors; None where there is no encoder."""
-        return None if self.encoder is None else SemanticIndex(self.dimension, score=self.scoring.semantic)
+        if self.encoder is None:
+            return None
+        return SemanticIndex(self.dimension, score=self.scoring.semantic, precision=precision)
 
     def documents(self, tools: Sequence[Tool], known: Mapping[str, Vectors]) -> list[Document]:
         """Read the tools' fields and embed them; documents without vectors where the encoder fails.

@@ -10,10 +10,13 @@ from typing import Any, Literal, Self
 
 from toolsearch_semantic.errors import InvalidOptionError
 
-__all__ = ["Mode", "SearchOptions"]
+__all__ = ["Mode", "Precision", "SearchOptions"]
 
 Mode = Literal["semantic", "lexical", "hybrid"]
 """How a catalogue is ranked."""
+
+Precision = Literal["float32", "float16", "int8"]
+"""How each number of a vector is held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

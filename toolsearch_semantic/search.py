@@ -25,7 +25,7 @@ from toolsearch_semantic.indexes.hybrid import HybridIndex
 from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
 from toolsearch_semantic.locks import ForkSafeLock
-from toolsearch_semantic.options import Mode, SearchOptions
+from toolsearch_semantic.options import Mode, Precision, SearchOptions
 from toolsearch_semantic.saved import REBUILD, SavedIndex, read_saved, write_saved
 from toolsearch_semantic.scores import LEXICAL
 from toolsearch_semantic.text import QUERY_LIMIT, clean, query_words, searchable_text, text_fields
@@ -61,11 +61,13 @@ class ToolSearch:
         cache: Where vectors are kept by content; by default in this object's memory, at most 64 MiB.
         tuning: Scores fitted to one's own requests (``toolsearch tune``), or the file that holds them; by default
             those that the encoder brings.
+        precision: How each number of a vector is held, ``"float32"``, ``"float16"`` or ``"int8"``: in 4, 2 or 1 bytes;
+            cosines are off by at most 0.001 and 0.01.
 
     Raises:
         UnknownToolShapeError: Something among the tools is not a tool.
         ToolNameConflictError: Two different tools have one name.
-        InvalidOptionError: The mode or the encoder is not one.
+        InvalidOptionError: The mode, the encoder or the precision is not one.
         ModelError: The encoder cannot be loaded, with ``fallback=False``.
         EncodingError: The encoder failed, with ``fallback=False``.
         TuningError: The tuning cannot be read, or was made for another encoder.
@@ -80,10 +82,15 @@ class ToolSearch:
         fallback: bool = True,
         cache: VectorCache | None = None,
         tuning: Tuning | str | Path | None = None,
+        precision: Precision = "float32",
     ) -> None:
         if mode not in get_args(Mode):
             raise InvalidOptionError(f"mode must be one of {', '.join(map(repr, get_args(Mode)))}, not {mode!r}.")
+        if precision not in get_args(Precision):
+            names = ", ".join(map(repr, get_args(Precision)))
+            raise InvalidOptionError(f"precision must be one of {names}, not {precision!r}.")
         self._mode: Mode = mode
+        self._precision: Precision = precision
         self._changing = ForkSafeLock()
         self._embedder: Embedder | None = None
         tuned = Tuning.load(tuning) if isinstance(tuning, str | Path) else tuning
@@ -95,7 +102,7 @@ class ToolSearch:
             if not (callable(getattr(kept, "get", None)) and callable(getattr(kept, "put", None))):
                 raise InvalidOptionError(f"cache must have get and put, as VectorCache says, not {cache!r}.")
             self._embedder = Embedder(encoder, cache=kept, fallback=fallback, tuning=tuned)
-        empty = None if self._embedder is None else self._embedder.empty_index()
+        empty = None if self._embedder is None else self._embedder.empty_index(self._precision)
         self._state = _State(Catalogue(), LexicalIndex(score=self._lexical_score), empty)
         self.add(tools)
 
@@ -264,6 +271,7 @@ class ToolSearch:
         fallback: bool = True,
         cache: VectorCache | None = None,
         tuning: Tuning | str | Path | None = None,
+        precision: Precision = "float32",
     ) -> Self:
         """Load what ``save`` wrote; it ranks as it did then.
 
@@ -275,13 +283,16 @@ class ToolSearch:
             fallback: As for the constructor; a saved index that does not match is refused all the same.
             cache: As for the constructor.
             tuning: As for the constructor.
+            precision: As for the constructor.
 
         Raises:
             SavedIndexError: It is missing, damaged, of another version, or made by another encoder.
             TuningError: As for the constructor.
         """
         saved = read_saved(Path(path))
-        search = cls(mode=saved.mode, encoder=encoder, fallback=fallback, cache=cache, tuning=tuning)
+        search = cls(
+            mode=saved.mode, encoder=encoder, fallback=fallback, cache=cache, tuning=tuning, precision=precision
+        )
         made_by = None if search.encoder is None or search._embedder is None else search._embedder.fingerprint
         if made_by is not None and made_by != saved.encoder:
             raise SavedIndexError(
@@ -313,7 +324,7 @@ class ToolSearch:
         added = self._embedder.documents(tools, known)
         semantic, to_hold = old.semantic, added
         if semantic is None:  # it failed before; it may work by now
-            semantic = self._embedder.empty_index()
+            semantic = self._embedder.empty_index(self._precision)
             to_hold = [*self._embedder.documents(old.catalogue.tools, known), *added]
         if semantic is not None:
             whole = all(document.vector is not None for document in to_hold)

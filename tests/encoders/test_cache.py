@@ -226,3 +226,22 @@ def test_what_an_encoder_should_not_return_is_refused(rows: Any, reason: str) ->
     with pytest.raises(EncodingError, match=reason):
         encode_documents(Wrong(), ["one"], cache)
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_half_the_bytes_hold_nearly_the_same_vectors(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    half: VectorCache = MemoryVectorCache(half=True) if kind == "memory" else SqliteVectorCache(path, half=True)
+    row = np.random.default_rng(0).normal(size=256).astype(np.float32)
+    row /= np.linalg.norm(row)
+    half.put({b"k" * 32: row})
+    found = half.get([b"k" * 32])[b"k" * 32]
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, row.astype(np.float16).astype(np.float32))
+    encoder = CountingEncoder()
+    encode_documents(encoder, ["three"], half)
+    rows = encode_documents(encoder, ["three"], half)
+    assert encoder.asked == ["three"]
+    np.testing.assert_allclose(rows, [[5 / 26**0.5, 1 / 26**0.5]], atol=1e-3)
+    if kind == "sqlite":
+        assert not SqliteVectorCache(path).get([b"k" * 32])  # whole and half ones are kept apart

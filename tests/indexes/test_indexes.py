@@ -14,6 +14,7 @@ from toolsearch_semantic.indexes.base import Document, Query, best_rows
 from toolsearch_semantic.indexes.hybrid import HybridIndex
 from toolsearch_semantic.indexes.lexical import FIELDS, K1, LexicalIndex
 from toolsearch_semantic.indexes.semantic import SemanticIndex
+from toolsearch_semantic.options import Precision
 from toolsearch_semantic.scores import LEXICAL, ConvexScore, LogisticScore
 from toolsearch_semantic.text import STOP_WORDS, query_words, text_fields, tokenize
 from toolsearch_semantic.tool import Tool
@@ -204,3 +205,25 @@ def test_halves_of_different_length_are_refused() -> None:
 def test_best_rows_cut_ties_by_position() -> None:
     assert best_rows(np.array([0.5, 0.0, 0.9, 0.5, 0.5]), 3).tolist() == [2, 0, 3]
     assert best_rows(np.array([0.0, 0.0]), 1).tolist() == []
+
+
+@pytest.mark.parametrize(("precision", "error"), [("float16", 0.001), ("int8", 0.01)])
+def test_less_precise_vectors_rank_by_their_own_cosines(precision: Precision, error: float) -> None:
+    chance = np.random.default_rng(0)
+    rows = chance.normal(size=(300, 64)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    documents = [Document(text_fields(Tool(f"t{i}")), row) for i, row in enumerate(rows)]
+    exact = SemanticIndex(64, documents)
+    rounded = SemanticIndex(64, documents, precision=precision)
+    assert np.abs(rounded.vectors - exact.vectors).max() <= error
+    for query in rows[:20] + chance.normal(size=(20, 64)).astype(np.float32) * 0.1:
+        asked = Query("", query / np.linalg.norm(query))
+        best = rounded.search(asked, 10)
+        assert asked.vector is not None
+        expected = np.minimum(rounded.vectors.astype(np.float64) @ asked.vector.astype(np.float64), 1.0)
+        np.testing.assert_allclose(best.cosines, np.sort(expected)[::-1][:10], atol=1e-6)
+        np.testing.assert_allclose(best.cosines, exact.cosines(asked.vector, best.rows), atol=error)
+    grown = rounded.without([0, 5]).with_added(documents[:1])
+    assert len(grown) == 299
+    np.testing.assert_array_equal(grown.vectors[-1], rounded.vectors[0])
+    np.testing.assert_array_equal(grown.vectors[0], rounded.vectors[1])
