@@ -84,7 +84,7 @@ def test_the_public_names_are_these() -> None:
         "InMemoryStore", "InvalidOptionError", "InvalidToolError", "MetaTools", "MissingDependencyError",
         "ModelError", "ModelNotFoundError", "SavedIndexError", "SearchHit", "SearchOptions", "StateStats",
         "StateStore", "StepResult", "Tool", "ToolNameConflictError", "ToolNotFoundError", "ToolSearch",
-        "ToolSearchError", "ToolSearchProcessor", "UnknownToolShapeError", "as_tool", "as_tools",
+        "ToolSearchError", "ToolSearchProcessor", "TuningError", "UnknownToolShapeError", "as_tool", "as_tools",
     }  # fmt: skip
     assert all(hasattr(toolsearch_semantic, name) for name in toolsearch_semantic.__all__)
 

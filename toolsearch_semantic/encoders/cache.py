@@ -116,7 +116,7 @@ class MemoryVectorCache:
     def get(self, keys: Sequence[bytes]) -> Mapping[bytes, Vector]:
         """Give the vectors that are known, by key."""
         with self._lock:
-            found = {key: self._vectors[key].astype(np.float32) for key in keys if key in self._vectors}
+            found = {key: self._vectors[key].astype(np.float32, copy=False) for key in keys if key in self._vectors}
             for key in found:
                 self._vectors.move_to_end(key)
         return found
@@ -129,6 +129,7 @@ class MemoryVectorCache:
                 if own.nbytes > self._max_bytes:
                     continue
                 if key not in self._vectors:
+                    own.setflags(write=False)
                     self._vectors[key] = own
                     self._bytes += own.nbytes
                 self._vectors.move_to_end(key)

@@ -20,8 +20,6 @@ __all__ = ["SemanticIndex"]
 _MARGIN = 8
 """How many neighbours are fetched beyond k, so that a tie at the cut is usually seen at once."""
 
-_LARGEST = 127.0  # of a signed byte
-
 
 class SemanticIndex:
     """A flat FAISS inner-product index over unit vectors, with exact and repeatable cosines.
@@ -48,14 +46,13 @@ class SemanticIndex:
     ) -> None:
         self._score = score
         self._precision = precision
-        self._scale = np.float32(_LARGEST if precision == "int8" else 1.0)
         self._flat: faiss.Index = _flat_index(dimension, precision)
         self._add(documents)
 
     @property
     def vectors(self) -> NDArray[np.float32]:
         """A copy of the vectors, shape (n, d)."""
-        rows: NDArray[np.float32] = self._flat.reconstruct_n(0, len(self)) / self._scale
+        rows: NDArray[np.float32] = self._flat.reconstruct_n(0, len(self))
         return rows
 
     def __len__(self) -> int:
@@ -64,8 +61,7 @@ class SemanticIndex:
 
     def _add(self, documents: Sequence[Document]) -> None:
         if documents:
-            rows = np.stack([_vector(document) for document in documents])
-            self._flat.add(np.rint(rows * self._scale) if self._precision == "int8" else rows)
+            self._flat.add(np.stack([_vector(document) for document in documents]))
 
     def _over(self, flat: faiss.Index) -> Self:
         new = type(self)(flat.d, score=self._score, precision=self._precision)
@@ -91,7 +87,7 @@ class SemanticIndex:
 
     def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Compute the cosines of a query vector with some rows; the same for equal rows. Shape (len(rows),)."""
-        stored = self._flat.reconstruct_batch(rows).astype(np.float64) / self._scale
+        stored = self._flat.reconstruct_batch(rows).astype(np.float64)
         exact = np.einsum("ij,j->i", stored, vector.astype(np.float64))
         cosines: NDArray[np.float64] = np.round(np.clip(exact, -1.0, 1.0), DECIMALS)
         return cosines
@@ -128,8 +124,12 @@ def _flat_index(dimension: int, precision: Precision) -> faiss.Index:
 
     if precision == "float32":
         return faiss.IndexFlatIP(dimension)
-    kinds = {"float16": faiss.ScalarQuantizer.QT_fp16, "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed}
-    return faiss.IndexScalarQuantizer(dimension, kinds[precision], faiss.METRIC_INNER_PRODUCT)
+    kinds = {"float16": faiss.ScalarQuantizer.QT_fp16, "int8": faiss.ScalarQuantizer.QT_8bit}
+    index = faiss.IndexScalarQuantizer(dimension, kinds[precision], faiss.METRIC_INNER_PRODUCT)
+    # What a unit vector's numbers can be, and not what those of one catalogue are: a vector must not change when
+    # others are added.
+    index.train(np.array([[-1.0], [1.0]], np.float32).repeat(dimension, axis=1))
+    return index
 
 
 def _vector(document: Document) -> NDArray[np.float32]:
