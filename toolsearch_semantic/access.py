@@ -63,8 +63,8 @@ class StepAccess:
 
     Whatever is not the answer True is a denial: an exception, a rejection, another type, a time-out. Filters that
     return awaitables run concurrently, at most ``concurrency`` at once, each at most ``timeout`` seconds; a plain
-    function runs on the event loop, so it should be quick. Who cancels a question is not asked again: for the rest
-    of the step it is denied, for others too.
+    function runs on the event loop, so it should be quick. A question whose asker was cancelled is asked again by
+    whoever wants the answer next.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class StepAccess:
         self._concurrency = concurrency
         self._reported = reported
         # Futures of no event loop: two threads may run one step, each with its own loop.
-        self._answers: dict[tuple[str, FilterPhase], Future[bool]] = {}
+        self._answers: dict[tuple[str, FilterPhase], Future[bool | None]] = {}
         self._lock = threading.Lock()
 
     async def allowed(self, tools: Sequence[Tool], *phases: FilterPhase) -> list[bool]:
@@ -107,17 +107,25 @@ class StepAccess:
     async def _answer(self, tool: Tool, phase: FilterPhase) -> bool:
         import asyncio
 
-        with self._lock:
-            future = self._answers.get((tool.name, phase))
+        key = (tool.name, phase)
+        while True:
+            with self._lock:
+                future = self._answers.get(key)
+                if future is None:
+                    own = self._answers[key] = Future()
+                    own.set_running_or_notify_cancel()  # so that who waits for it cannot cancel it for the others
             if future is None:
-                own = self._answers[tool.name, phase] = Future()
-                own.set_running_or_notify_cancel()  # so that who waits for it cannot cancel it for the others
-        if future is not None:
-            return await asyncio.wrap_future(future)
-        answer = False  # a cancelled question is a denial for whoever waits for the same answer
+                break
+            answer = await asyncio.wrap_future(future)
+            if answer is not None:
+                return answer
+        answer = None
         try:
             answer = await self._ask(tool, phase)
         finally:
+            if answer is None:  # cancelled: whoever waits for the same answer asks for itself
+                with self._lock:
+                    del self._answers[key]
             own.set_result(answer)
         return answer
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -19,6 +22,9 @@ _MOST_COMPLAINTS = 5
 _LONGEST_COMPLAINT = 300
 # With these at its root, a schema's own list of properties need not be all that it allows.
 _OPEN_ENDED = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "$ref")
+
+
+_WITH_PATTERNS = ("pattern", "patternProperties", "additionalProperties", "unevaluatedProperties", "multipleOf")
 
 
 class ArgumentsError(Exception):
@@ -40,7 +46,7 @@ def read_arguments(tool: Tool, arguments: object, *, null_is_absent: bool = Fals
     """
     if isinstance(arguments, str | bytes | bytearray):
         try:
-            arguments = json.loads(arguments, parse_constant=_refuse) if arguments.strip() else {}
+            arguments = json.loads(arguments, parse_constant=_refuse, parse_float=_finite) if arguments.strip() else {}
         except (ValueError, RecursionError) as error:
             raise _wrong(tool, f"The arguments for {shown_name(tool.name)} are not valid JSON: {error}") from error
     if arguments is None:
@@ -53,44 +59,75 @@ def read_arguments(tool: Tool, arguments: object, *, null_is_absent: bool = Fals
     complaints = [*_unknown(tool, arguments), *_broken(tool, arguments)]
     if complaints:
         raise _wrong(tool, f"Wrong arguments for {shown_name(tool.name)}: {'; '.join(complaints)}")
-    return dict(arguments)
+    try:
+        return copy.deepcopy(dict(arguments))  # a tool may change what it is given, and not the host's messages
+    except Exception:  # of a host's own objects some cannot be copied
+        return dict(arguments)
 
 
 def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     properties = tool.input_schema.get("properties")
     if not isinstance(properties, Mapping) or any(key in tool.input_schema for key in _OPEN_ENDED):
         return []
-    return [f"there is no argument {name!r}" for name in arguments if name not in properties][:_MOST_COMPLAINTS]
+    return [_cut(f"there is no argument {name!r}") for name in arguments if name not in properties][:_MOST_COMPLAINTS]
 
 
 def _broken(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    from jsonschema.exceptions import SchemaError
-    from referencing.exceptions import Unresolvable
-
+    complaints: list[str] = []
     try:
         validator = _validator(json.dumps(tool.input_schema, default=dict))
-        complaints = []
         for error in validator.iter_errors(dict(arguments)):
-            where = ".".join(map(str, error.absolute_path))
-            complaints.append(_cut(f"{where}: {error.message}" if where else error.message))
+            where, what = _reason(error)
+            complaints.append(_cut(f"{where}: {what}" if where else what))
             if len(complaints) == _MOST_COMPLAINTS:
                 break
-    except (SchemaError, Unresolvable, TypeError, ValueError, RecursionError) as error:
-        # What the schema's author got wrong is not the model's fault: the executor decides.
-        logger.debug("The input schema of tool %r cannot be checked against: %s", tool.name, error)
-        return []
+    except RecursionError:
+        # What the model wrote was not checked to its end, whoever's recursion it is: nothing unchecked is run.
+        complaints.append("the arguments are nested too deeply to be checked")
+    except OverflowError:
+        complaints.append("a number is too large")
+    except Exception as error:
+        # What the schema's author got wrong is not the model's fault: the executor decides on the rest.
+        logger.warning("The input schema of tool %r cannot be checked against: %s", tool.name, error)
     return complaints
+
+
+def _reason(error: Any) -> tuple[str, str]:
+    """Say where an argument is wrong, and what was expected; of several branches, what the nearest one did."""
+    from jsonschema.exceptions import best_match
+
+    if error.validator in {"anyOf", "oneOf"} and error.context:
+        nearer = [one for one in error.context if one.validator != "type" or one.relative_path]
+        if not nearer:
+            kinds = dict.fromkeys(str(one.validator_value) for one in error.context)
+            return ".".join(map(str, error.absolute_path)), f"{error.instance!r} is not of type {' or '.join(kinds)}"
+        error = best_match(nearer) or error
+    return ".".join(map(str, error.absolute_path)), error.message
 
 
 @lru_cache(maxsize=1_000)
 def _validator(schema: str) -> Any:
-    from jsonschema.validators import Draft202012Validator, validator_for
+    from jsonschema import FormatChecker
+    from jsonschema.validators import Draft202012Validator, extend, validator_for
     from referencing import Registry
 
     read = json.loads(schema)
     kind = validator_for(read, default=Draft202012Validator)
-    kind.check_schema(read)
-    return kind(read, registry=Registry())  # an empty registry: references elsewhere are never fetched
+    kind.check_schema(read, format_checker=FormatChecker(()))  # a pattern of another language is no error
+    known = {keyword: _tolerant(check) for keyword, check in kind.VALIDATORS.items() if keyword in _WITH_PATTERNS}
+    return extend(kind, known)(read, registry=Registry())  # an empty registry: references are never fetched
+
+
+def _tolerant(check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    """Pass over a keyword whose pattern Python cannot read: schemas are written for other languages as well."""
+
+    def tolerant(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        try:
+            yield from check(validator, value, instance, schema) or ()
+        except (re.error, ZeroDivisionError) as error:
+            logger.debug("A keyword of a schema cannot be read: %s", error)
+
+    return tolerant
 
 
 def _expected(tool: Tool) -> str:
@@ -108,6 +145,13 @@ def _expected(tool: Tool) -> str:
 
 def _wrong(tool: Tool, what: str) -> ArgumentsError:
     return ArgumentsError(printable(f"{what}. {_expected(tool)}"))
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{_cut(digits)} is too large a number")
+    return value
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -13,14 +13,24 @@ async def execute(executor: Callable[..., Any], arguments: Mapping[str, Any]) ->
     """Run an executor and return what it returns, awaited where it has to be; a plain function runs in a thread.
 
     Raises:
-        Exception: What the executor raised. A `StopIteration` comes as a `RuntimeError`, as from a coroutine.
+        Exception: What the executor raised. What would end more than the call comes as a `RuntimeError`: a
+            `StopIteration`, as from a coroutine; a `SystemExit`; a cancellation of something that it waited for,
+            while nobody cancelled the call itself.
     """
     import asyncio
 
-    if inspect.iscoroutinefunction(executor) or inspect.iscoroutinefunction(type(executor).__call__):
-        return await executor(**arguments)
-    result = await asyncio.to_thread(_called, executor, arguments)
-    return await result if inspect.isawaitable(result) else result
+    try:
+        if inspect.iscoroutinefunction(executor) or inspect.iscoroutinefunction(type(executor).__call__):
+            return await executor(**arguments)
+        result = await asyncio.to_thread(_called, executor, arguments)
+        return await result if inspect.isawaitable(result) else result
+    except (asyncio.CancelledError, BaseExceptionGroup, SystemExit) as error:
+        task = asyncio.current_task()
+        if isinstance(error, Exception) or (
+            not isinstance(error, SystemExit) and task is not None and task.cancelling()
+        ):
+            raise
+        raise RuntimeError(described(error)) from error
 
 
 def described(error: BaseException) -> str:
@@ -35,5 +45,6 @@ def described(error: BaseException) -> str:
 def _called(executor: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     try:
         return executor(**arguments)
-    except StopIteration as error:  # a future cannot hold it, and whoever waits would wait for ever
-        raise RuntimeError(f"StopIteration: {error}") from error
+    except (StopIteration, SystemExit) as error:
+        # A future cannot hold the first, and whoever waits would wait for ever; the second would end the thread.
+        raise RuntimeError(described(error)) from error

@@ -255,6 +255,7 @@ def load_result(
     unloaded: Sequence[str] = (),
     not_loaded: Sequence[str] = (),
     alike: Mapping[str, str] | None = None,
+    more_missing: int = 0,
 ) -> dict[str, Any]:
     """Write the result of a load.
 
@@ -266,12 +267,15 @@ def load_result(
         unloaded: What was unloaded to make room.
         not_loaded: What there was no room for.
         alike: What was not loaded because it would be written like a tool that is there: name → that tool's.
+        more_missing: How many more were not found.
     """
     there = {"loaded": loaded, "already_loaded": already, "available": available}
     parts = _said(there)
     for name, near in missing.items():
         advice = f"Did you mean {', '.join(map(shown_name, near))}?" if near else "Search for it by what it does."
         parts.append(f"No tool is named {quoted(name)}. {advice}")
+    if more_missing:
+        parts.append(f"Nor are there tools of the {more_missing} names after these.")
     lists = {"unloaded": unloaded, "not_loaded": not_loaded}
     parts += _said(lists)
     alike = alike or {}

@@ -358,6 +358,12 @@ def _store(storage: str | StateStore, ttl: float) -> StateStore:
         return in_memory
     if storage == "context":
         return ContextStore()
+    if isinstance(storage, type):
+        raise InvalidOptionError(
+            f"storage must be a store, not the class {storage.__name__}: give {storage.__name__}()."
+        )
     if isinstance(storage, StateStore) and not isinstance(storage, str):
         return storage
-    raise InvalidOptionError(f"storage must be 'in-memory', 'context' or a StateStore, not {storage!r}.")
+    lacking = [name for name in vars(StateStore) if name[0] != "_" and not hasattr(storage, name)]
+    why = "" if isinstance(storage, str) else f" It lacks {', '.join(lacking)}."
+    raise InvalidOptionError(f"storage must be 'in-memory', 'context' or a StateStore, not {storage!r}.{why}")

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from toolsearch_semantic.formats.names import written_names
 from toolsearch_semantic.formats.read import NamedTools, same_tool
 from toolsearch_semantic.formats.record import to_record
 from toolsearch_semantic.hits import SearchHit
+from toolsearch_semantic.locks import ForkHeldLock
 from toolsearch_semantic.search import ToolSearch
 from toolsearch_semantic.tool import Tool
 
@@ -161,7 +161,7 @@ class RequestCatalogues:
         # Each with the static tools that it was made over: those may change.
         self._indexes: OrderedDict[bytes, tuple[tuple[Tool, ...], ToolSearch]] = OrderedDict()
         self._rankings: OrderedDict[bytes, tuple[tuple[Tool, ...], tuple[str, ...]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkHeldLock()
 
     def for_request(self, static: ToolSearch, resolved: NamedTools) -> RequestCatalogue:
         """Join the tools of a request to the static ones, for this request alone.

@@ -112,10 +112,10 @@ class Session:
         import asyncio
 
         try:
-            names = await self._with_store(self.store.loaded, self.thread_id, touch=touch)
+            names = [str(name) for name in await self._with_store(self.store.loaded, self.thread_id, touch=touch)]
         except Exception as error:
             self._store_failed(error)
-            names = ()
+            names = []
         reserved = {*self.always, *self.meta_tools.names}
         loaded = [tool for tool in map(self.catalogue.get, names) if tool is not None and tool.name not in reserved]
         phases: tuple[FilterPhase, ...] = ("load", "active") if self.recovered else ("active",)
@@ -250,8 +250,9 @@ class Session:
             self._store_failed(error)
             return ErrorResult(_STORE_DOWN)
         missing: dict[str, list[str]] = {}
-        for name in (name for name in asked if name not in granted):
-            missing[name] = await self._suggestions(name) if len(missing) < _MOST_SUGGESTED_FOR else []
+        refused = [name for name in asked if name not in granted]
+        for name in refused[:_MOST_SUGGESTED_FOR]:
+            missing[name[:_LONGEST_NAME]] = await self._suggestions(name)
             self._log(logging.INFO, "denial", "A load of an unknown or denied tool was refused")
             logger.debug("The name was %r", name)
         return load_result(
@@ -259,6 +260,7 @@ class Session:
             already=done.already,
             available=done.available,
             missing=missing,
+            more_missing=len(refused[_MOST_SUGGESTED_FOR:]),
             unloaded=done.unloaded,
             not_loaded=done.left,
             alike=done.alike,
@@ -268,7 +270,9 @@ class Session:
         """Run a tool of this step; what goes wrong is a result that tells the model."""
         if not isinstance(name, str):
             return ErrorResult(f"A tool's name must be a string, not {type(name).__name__}.")
-        tool = self.shown.get(name) or next((t for t in self.shown.values() if name in written_names(t.name)), None)
+        tool = self.shown.get(name)
+        if tool is None and self.catalogue.get(name) is None:  # a name of its own never stands for another tool
+            tool = next((one for one in self.shown.values() if name in written_names(one.name)), None)
         if tool is None:
             return await self._not_callable(name)
         is_meta = tool.name in self.meta_tools.names
@@ -334,7 +338,7 @@ class Session:
         return self.direct.get(name) or self.catalogue.find(name)
 
     def _is_given(self, name: str) -> bool:
-        return name in self.direct or name in self.always
+        return name in self.direct or (name in self.always and (name in self.shown or not self.shown))
 
     async def _suggestions(self, name: str) -> list[str]:
         """Suggest up to three names that the caller may load, near in spelling, then in meaning."""

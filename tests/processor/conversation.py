@@ -15,7 +15,7 @@ from toolsearch_semantic.encoders.bundled import BundledEncoder
 Message = dict[str, Any]
 Writer = Callable[[str, str, Mapping[str, Any], Any], list[Any]]
 
-_ENCODER = BundledEncoder("static")
+ENCODER = BundledEncoder("static")
 
 every_store = pytest.mark.parametrize("storage", ["in-memory", "context"])
 
@@ -47,7 +47,7 @@ def catalogue() -> list[Tool]:
 
 def processor_of(tools: Any = (), **options: Any) -> ToolSearchProcessor:
     """A processor with the bundled model, which is loaded once for all tests."""
-    return ToolSearchProcessor(tools, **{"encoder": _ENCODER, **options})
+    return ToolSearchProcessor(tools, **{"encoder": ENCODER, **options})
 
 
 def openai(call_id: str, name: str, arguments: Mapping[str, Any], result: Any) -> list[Message]:

@@ -230,3 +230,124 @@ def test_the_sync_bridge_works_inside_and_outside_a_running_loop() -> None:
 
 def interrupt() -> None:
     raise KeyboardInterrupt
+
+
+MONEY = {"type": "object", "properties": {"amount": {"type": "number", "multipleOf": 0.01}}}
+
+
+@pytest.mark.parametrize("arguments", ['{"amount": 1e999}', '{"amount": 1' + "0" * 400 + "}", {"amount": float("inf")}])
+def test_numbers_that_are_too_large_are_refused_and_do_not_raise(arguments: Any) -> None:
+    result = call(lambda amount: amount, arguments, MONEY)
+    assert isinstance(result, ErrorResult)
+    assert "too large" in result["message"]
+
+
+def test_nesting_switches_no_check_off() -> None:
+    tree = {"$ref": "#/$defs/tree"}
+    schema = {
+        "type": "object",
+        "properties": {"mode": {"enum": ["read"]}, "tree": tree},
+        "$defs": {"tree": {"type": "object", "properties": {"child": tree}}},
+    }
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"child": deep}
+    for arguments in ({"mode": "delete", "tree": deep}, {"tree": deep, "mode": "delete"}):
+        result = call(lambda **given: "ran", arguments, schema)
+        assert isinstance(result, ErrorResult)
+        assert "nested too deeply" in result["message"] or "'delete' is not one of" in result["message"]
+
+
+def test_a_pattern_that_python_cannot_read_leaves_the_rest_of_the_schema_checked() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "string", "pattern": r"^\p{L}+$"}, "count": {"type": "integer"}},
+        "required": ["count"],
+    }
+    assert call(lambda n, count: [n, count], {"n": "Zoë", "count": 2}, schema) == ["Zoë", 2]
+    result = call(lambda **given: given, {"n": "Zoë", "count": "many"}, schema)
+    assert "'many' is not of type 'integer'" in result["message"]
+    result = call(lambda **given: given, {"n": 5, "count": 2}, schema)
+    assert "5 is not of type 'string'" in result["message"]
+
+
+def test_a_wrong_optional_argument_is_told_what_was_expected() -> None:
+    schema = {"type": "object", "properties": {"days": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}
+    message = call(lambda days: days, {"days": "tomorrow"}, schema)["message"]
+    assert "days: 'tomorrow' is not of type integer or null" in message
+
+
+def test_what_would_end_the_host_ends_only_the_call() -> None:
+    async def waits_for_something_cancelled() -> None:
+        task = asyncio.ensure_future(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    async def fails_in_a_group() -> None:
+        raise BaseExceptionGroup("several", [asyncio.CancelledError()])
+
+    def exits() -> None:
+        raise SystemExit(2)
+
+    async def exits_later() -> None:
+        raise SystemExit(2)
+
+    for execute, said in (
+        (waits_for_something_cancelled, "CancelledError"),
+        (fails_in_a_group, "BaseExceptionGroup"),
+        (exits, "SystemExit: 2"),
+        (exits_later, "SystemExit: 2"),
+    ):
+        result = call(execute)
+        assert isinstance(result, ErrorResult), execute
+        assert said in result["message"]
+
+
+def test_a_tool_cannot_change_the_hosts_messages() -> None:
+    given = {"items": [1]}
+    assert call(lambda items: items.append(2) or items, given) == [1, 2]
+    assert given == {"items": [1]}
+
+
+def test_synchronous_calls_leave_the_hosts_event_loop_alone_and_share_one() -> None:
+    lock = asyncio.Lock()
+    loops = set()
+
+    async def execute() -> str:
+        async with lock:
+            loops.add(asyncio.get_running_loop())
+            await asyncio.sleep(0)
+        return "done"
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        step = step_with(Tool("own", execute=execute))
+        assert [step.call_sync("own") for _ in range(3)] == ["done"] * 3
+        assert asyncio.get_event_loop() is loop
+        assert len(loops) == 1
+        assert loop not in loops
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def test_a_name_of_its_own_never_runs_another_tool() -> None:
+    first, second = tool("db.drop", "Drop a database"), tool("db_drop", "Drop a table")
+    processor = processor_of([first, second])
+    one, other = (processor.process_input_step_sync(thread_id="t") for _ in range(2))
+    assert one.call_sync("load_tool", {"tool_name": "db.drop"})["success"]
+    assert other.call_sync("load_tool", {"tool_name": "db_drop"})["success"]
+    step = processor.process_input_step_sync(thread_id="t")
+    assert isinstance(step.call_sync("db_drop"), ErrorResult) or step.call_sync("db_drop") == "db_drop"
+
+
+def test_results_do_not_repeat_long_names_at_length() -> None:
+    step = step_with(
+        Tool("own", input_schema={"type": "object", "properties": {"a": {}}}, execute=lambda **given: given)
+    )
+    assert len(json.dumps(step.call_sync("own", {f"{i}" * 1_000_000: 1 for i in range(3)}))) < 5_000
+    assert len(json.dumps(step.call_sync("load_tool", {"tool_name": "x" * 1_000_000}))) < 5_000
+    many = step.call_sync("load_tool", {"tool_names": [f"unknown_{i}" for i in range(3_000)]})
+    assert len(json.dumps(many)) < 20_000
+    assert "2980 names" in many["message"]

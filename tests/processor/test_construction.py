@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import inspect
 import math
+import os
+import signal
 import threading
 import weakref
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from tests.processor.conversation import Chat, catalogue, names, tool
 from toolsearch_semantic import (
+    InMemoryStore,
     InvalidOptionError,
     MetaTools,
     SearchOptions,
@@ -180,3 +183,40 @@ def test_an_injected_catalogue_is_one_constant_message_of_names_and_short_descri
     assert listed[1].endswith(": First one")
     assert "\u202e" not in first[1]
     assert processor.get_state_stats() == StateStats(1, pytest.approx(processor.get_state_stats().oldest_access_time))
+
+
+def test_a_store_must_be_a_store_and_not_its_class() -> None:
+    with pytest.raises(InvalidOptionError, match=r"not the class InMemoryStore: give InMemoryStore\(\)"):
+        ToolSearchProcessor(ALIKE, storage=InMemoryStore)  # type: ignore[arg-type]
+
+    class Old:
+        def loaded(self, thread_id: str) -> tuple[str, ...]:
+            return ()
+
+    with pytest.raises(InvalidOptionError, match="It lacks blocking, add, remove, mark_used"):
+        ToolSearchProcessor(ALIKE, storage=Old())  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform cannot fork")
+def test_a_process_forked_while_the_store_is_busy_can_use_it() -> None:
+    store = InMemoryStore()
+    for i in range(2_000):
+        store.add(str(i), ["a"])
+    stop = threading.Event()
+
+    def keep_busy() -> None:
+        while not stop.is_set():
+            store.stats()
+
+    thread = threading.Thread(target=keep_busy)
+    thread.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(5)  # a child that hangs dies of it
+                os._exit(0 if store.loaded("1") == ("a",) else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        stop.set()
+        thread.join()

@@ -281,7 +281,7 @@ def test_async_filters_run_no_more_at_once_than_allowed() -> None:
     assert most == 4
 
 
-def test_after_a_cancelled_search_the_filter_is_not_asked_again_in_that_step() -> None:
+def test_after_a_cancelled_search_the_filter_is_asked_again_in_that_step() -> None:
     asked: Counter[tuple[str, str]] = Counter()
     waiting = None
 
@@ -312,11 +312,11 @@ def test_after_a_cancelled_search_the_filter_is_not_asked_again_in_that_step() -
         owner.cancel()
         with pytest.raises(asyncio.CancelledError):
             await owner
-        assert (await step.call("search_tools", {"query": "weather forecast"}))["results"] == []
+        assert len((await step.call("search_tools", {"query": "weather forecast"}))["results"]) == 5
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(scenario())
-    assert set(asked.values()) == {1}
+    assert set(asked.values()) == {2}
 
 
 def test_a_thousand_candidates_with_a_slow_filter_end_soon() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.processor.conversation import Chat, catalogue, names, processor_of, tool
+from tests.processor.conversation import ENCODER, Chat, catalogue, names, processor_of, tool
 from toolsearch_semantic import SearchOptions, Tool, ToolSearch
 
 UNRELATED = "qwerty zxcvb"
@@ -57,7 +57,7 @@ def test_ties_keep_catalogue_order() -> None:
 
 
 def test_min_score_keeps_what_reaches_it() -> None:
-    exact = ToolSearch(catalogue()).search("customer bug report about the weather forecast")
+    exact = ToolSearch(catalogue(), encoder=ENCODER).search("customer bug report about the weather forecast")
     assert len(exact) >= 3
     found = search(catalogue(), "customer bug report about the weather forecast", min_score=exact[1].score)
     assert names(found) == [hit.tool.name for hit in exact[:2]]

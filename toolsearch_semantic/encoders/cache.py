@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from toolsearch_semantic.encoders.base import Encoder, checked_rows
 from toolsearch_semantic.errors import InvalidOptionError
+from toolsearch_semantic.locks import ForkHeldLock
 from toolsearch_semantic.text import TEXT_VERSION
 
 __all__ = ["MemoryVectorCache", "VectorCache", "cache_key", "encode_documents"]
@@ -107,7 +107,7 @@ class MemoryVectorCache:
         self._bytes = 0
         self._held = np.float16 if half else np.float32
         self._vectors: OrderedDict[bytes, NDArray[Any]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkHeldLock()
 
     def __len__(self) -> int:
         """Count the vectors."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from toolsearch_semantic.errors import InvalidOptionError
+from toolsearch_semantic.locks import ForkHeldLock
 from toolsearch_semantic.stores.base import StateStats
 
 __all__ = ["InMemoryStore"]
@@ -61,7 +62,7 @@ class InMemoryStore:
         self._max_threads = max_threads
         self._clock = clock
         self._threads: OrderedDict[str, _Thread] = OrderedDict()  # in order of last access
-        self._lock = threading.Lock()
+        self._lock = ForkHeldLock()
         self._sweeper: int | None = None  # the process that a sweeper runs in; a fork has none
 
     def loaded(self, thread_id: str, *, touch: bool = True) -> tuple[str, ...]:
