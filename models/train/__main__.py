@@ -78,15 +78,21 @@ def mini(
 def export(
     trained: Annotated[Path, typer.Argument(metavar="MODEL", help="What 'mini' wrote.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The model folder to write.")],
+    *,
+    start: Annotated[Path | None, typer.Option(metavar="MODEL", help="What the training began with.")] = None,
+    share: Annotated[float, typer.Option(help="The trained weights' part, the rest being of --start.")] = 1.0,
     max_tokens: Annotated[int, typer.Option(help="Tokens of a text that are read.")] = 128,
     latin_only: Annotated[bool, typer.Option(help="Leave texts in other scripts to keyword search.")] = True,
 ) -> None:
-    """Write a trained transformer as ONNX with eight-bit weights."""
+    """Write a trained transformer as ONNX with eight-bit weights, averaged with what it began with where asked."""
     from .export import write_onnx_folder
     from .transformer import Transformer
 
     model = Transformer(trained)
     weights = model.weights()
+    if start is not None:  # WiSE-FT (Wortsman et al., 2022): what training forgot of the start comes back in part
+        before = Transformer(start).weights()
+        weights = {name: share * value + (1.0 - share) * before[name] for name, value in weights.items()}
     write_onnx_folder(
         weights, model.heads, model.tokenizer.to_str(), folder, max_tokens=max_tokens, latin_only=latin_only
     )

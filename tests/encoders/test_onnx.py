@@ -201,3 +201,11 @@ def test_without_onnxruntime_the_error_names_the_model_that_needs_none(monkeypat
     with pytest.raises(ModelError, match=r'pip install onnxruntime.*BundledEncoder\("static"\)'):
         BundledEncoder()
     assert BundledEncoder("static").dimension == 256
+
+
+def test_the_first_values_of_known_vectors_are_pinned(mini: OnnxEncoder) -> None:
+    """A wrong pooling, normalisation or tokenizer cannot pass; processors differ in the third digit."""
+    rows = mini.encode_queries(["refund a payment", "weather forecast for a city"])
+    expected = [[-0.0640, 0.0605, 0.0595, 0.0064], [-0.0151, 0.0021, 0.0697, 0.1072]]
+    np.testing.assert_allclose(rows[:, :4], expected, atol=5e-3)
+    assert mini.fingerprint == "onnx-6dd0c68a7182eac84e7f8c61f65c83ca"
