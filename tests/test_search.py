@@ -23,6 +23,7 @@ from toolsearch_semantic import (
 )
 from toolsearch_semantic.encoders.base import CalibratedEncoder, Encoder
 from toolsearch_semantic.options import Mode
+from toolsearch_semantic.scores import LEXICAL
 from toolsearch_semantic.text import searchable_text, text_fields
 
 MODES: list[Mode] = ["semantic", "lexical", "hybrid"]
@@ -69,7 +70,8 @@ def test_a_hit_says_what_it_was_found_by(few: list[Tool]) -> None:
     assert 0 < hit.lexical < 1
     assert 0 < hit.cosine < 1
     lexical = ToolSearch(few, mode="lexical").search("please refund this payment")[0]
-    assert (lexical.cosine, lexical.score) == (None, lexical.lexical)
+    assert lexical.cosine is None
+    assert lexical.score == pytest.approx(LEXICAL(np.zeros(1), np.array([lexical.lexical]))[0], abs=1e-12)
     semantic = ToolSearch(few, mode="semantic").search("please refund this payment")[0]
     assert (semantic.cosine, semantic.lexical) == (hit.cosine, None)
 

@@ -199,7 +199,7 @@ def test_the_number_of_tokens_is_part_of_the_fingerprint(copy: Path, mini: OnnxE
 def test_without_onnxruntime_the_error_names_the_model_that_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ModelError, match=r'pip install onnxruntime.*BundledEncoder\("static"\)'):
-        BundledEncoder()
+        OnnxEncoder(FOLDER)
     assert BundledEncoder("static").dimension == 256
 
 

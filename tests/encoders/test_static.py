@@ -151,7 +151,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_bundled_model_that_is_not_installed_says_where_it_was_looked_for() -> None:
     with pytest.raises(ModelNotFoundError, match=r"'toolsearch-none'.*looked in .*models.* and .*models.*Reinstall"):
-        BundledEncoder("none")  # type: ignore[arg-type]
+        bundled_folder("toolsearch-none")
 
 
 def test_files_outside_the_manifest_do_not_matter(model_copy: Path) -> None:

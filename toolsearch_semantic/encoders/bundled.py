@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolsearch_semantic.encoders.base import CalibratedEncoder
-from toolsearch_semantic.encoders.folder import MANIFEST
+from toolsearch_semantic.encoders.folder import MANIFEST, kind_of
 from toolsearch_semantic.encoders.onnx import OnnxEncoder
 from toolsearch_semantic.encoders.static import StaticEncoder
 from toolsearch_semantic.errors import InvalidOptionError, ModelNotFoundError
@@ -39,8 +40,13 @@ def bundled_folder(name: str) -> Path:
     )
 
 
+@lru_cache(maxsize=4)
+def _loaded(folder: Path, threads: int | None) -> CalibratedEncoder:
+    return StaticEncoder(folder) if kind_of(folder) == "static" else OnnxEncoder(folder, threads=threads)
+
+
 class BundledEncoder:
-    """The encoder that the package carries: no torch, no network.
+    """The encoder that the package carries: no torch, no network. A process holds a model's weights once.
 
     Args:
         model: ``"mini"``, a small transformer trained to find tools, which runs on onnxruntime; or ``"static"``, a
@@ -59,10 +65,7 @@ class BundledEncoder:
             raise InvalidOptionError(f"The bundled models are {names}, not {model!r}.")
         if model == "static" and threads is not None:
             raise InvalidOptionError("threads is for the model 'mini'; 'static' runs in the caller's thread.")
-        folder = bundled_folder(f"toolsearch-{model}")
-        self._runtime: CalibratedEncoder = (
-            StaticEncoder(folder) if model == "static" else OnnxEncoder(folder, threads=threads)
-        )
+        self._runtime = _loaded(bundled_folder(f"toolsearch-{model}"), threads)
 
     @property
     def fingerprint(self) -> str:
