@@ -50,7 +50,7 @@ class BundledEncoder:
 
     Args:
         model: ``"mini"``, a small transformer trained to find tools, which runs on onnxruntime; or ``"static"``, a
-            table of token vectors, which needs no runtime, encodes fifty times as fast and finds less.
+            table of token vectors, which needs no runtime, encodes more than ten times as fast and finds less.
         threads: For ``"mini"``, batches of documents that are encoded at once; by default one a processor, at most
             four.
 
