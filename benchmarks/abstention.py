@@ -25,7 +25,7 @@ from toolsearch_semantic.encoders.bundled import BundledEncoder
 
 from .data import LabelledSet, digest_of, read_set
 from .metrics import auroc, calibration_error
-from .systems import Bm25s, Dense, Ours, System
+from .systems import Bm25s, Dense, Ours, Remembering, System
 
 MIN_SCORES = (0.1, 0.3, 0.5)
 RECALL_DEPTH = 5
@@ -86,7 +86,7 @@ def main() -> int:
     if not folders:
         print("none of the folders holds queries.jsonl", file=sys.stderr)
         return 2
-    encoder = BundledEncoder(arguments.model)
+    encoder = Remembering(BundledEncoder(arguments.model))
     systems: dict[str, System] = {mode: Ours(mode, encoder) for mode in ("lexical", "semantic", DEFAULT)}
     systems["bm25s"] = Bm25s()
     if arguments.minilm:

@@ -26,7 +26,7 @@ from toolsearch_semantic.encoders.bundled import BundledEncoder
 
 from .data import LabelledSet, digest_of, read_set
 from .metrics import ndcg, recall
-from .systems import Bm25s, Dense, Fused, Ours, System
+from .systems import Bm25s, Dense, Fused, Ours, Remembering, System
 
 DEPTH, RECALL_DEPTH = 10, 5
 REPEATS = 1_000
@@ -88,7 +88,7 @@ def main() -> int:
     if not folders:
         print("none of the folders holds queries.jsonl", file=sys.stderr)
         return 2
-    encoder = BundledEncoder(arguments.model)
+    encoder = Remembering(BundledEncoder(arguments.model))
     systems: dict[str, System] = {mode: Ours(mode, encoder) for mode in ("lexical", "semantic", "hybrid")}
     systems["bm25s"] = Bm25s()
     if arguments.minilm:

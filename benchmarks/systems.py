@@ -17,7 +17,7 @@ from toolsearch_semantic.indexes.lexical import LexicalIndex
 from toolsearch_semantic.scores import LEXICAL
 from toolsearch_semantic.text import STOP_WORDS, searchable_text, text_fields, tokenize
 
-__all__ = ["Bm25s", "Dense", "Fused", "Ours", "System"]
+__all__ = ["Bm25s", "Dense", "Fused", "Ours", "Remembering", "System"]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +39,29 @@ class System(Protocol):
 def tool_of(record: dict[str, Any]) -> Tool:
     """Read a record of `tools.jsonl`."""
     return Tool(record.get("name") or record["id"], record.get("description") or "", record.get("parameters") or {})
+
+
+class Remembering:
+    """An encoder that keeps what it encoded last, documents and queries: modes are compared on the same vectors."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._kept: dict[str, tuple[list[str], NDArray[np.float32]]] = {}
+        self.fingerprint, self.dimension, self.scoring = encoder.fingerprint, encoder.dimension, scoring_of(encoder)
+
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Encode queries."""
+        return self._encoded("queries", texts)
+
+    def encode_documents(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Encode documents."""
+        return self._encoded("documents", texts)
+
+    def _encoded(self, kind: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        if kind not in self._kept or self._kept[kind][0] != list(texts):
+            encode = self._encoder.encode_queries if kind == "queries" else self._encoder.encode_documents
+            self._kept[kind] = (list(texts), encode(texts))
+        return self._kept[kind][1]
 
 
 class Ours:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,12 @@ def few() -> list[Tool]:
         Tool("files.delete", "Remove a file for good"),
         Tool("translate_text", "Put a text into another language"),
     ]
+
+
+@pytest.fixture
+def broken_model(tmp_path: Path) -> Path:
+    """The folder of a model that cannot be loaded."""
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "toolsearch.json").write_text("{}")
+    return folder

@@ -137,14 +137,18 @@ def test_an_index_made_by_another_encoder_is_refused(
     assert ToolSearch.load(tmp_path, encoder=encoder).active_mode == "hybrid"
 
 
-def test_an_index_whose_encoder_cannot_be_loaded_answers_by_keyword(few: list[Tool], tmp_path: Path) -> None:
-    ToolSearch(few).save(tmp_path)
-    loaded = ToolSearch.load(tmp_path, encoder="no/such")
+def test_an_index_whose_encoder_cannot_be_loaded_answers_by_keyword(
+    few: list[Tool], broken_model: Path, tmp_path: Path
+) -> None:
+    ToolSearch(few).save(tmp_path / "index")
+    loaded = ToolSearch.load(tmp_path / "index", encoder=broken_model)
     assert [(h.tool.name, h.source) for h in loaded.search("refund payment")] == [("refund_payment", "lexical")]
 
 
-def test_a_catalogue_without_vectors_is_not_saved_as_one_with_them(few: list[Tool], tmp_path: Path) -> None:
-    search = ToolSearch(few, encoder="no/such")
+def test_a_catalogue_without_vectors_is_not_saved_as_one_with_them(
+    few: list[Tool], broken_model: Path, tmp_path: Path
+) -> None:
+    search = ToolSearch(few, encoder=broken_model)
     with pytest.raises(SavedIndexError, match="no vectors to save"):
         search.save(tmp_path / "index")
     assert not (tmp_path / "index").exists()

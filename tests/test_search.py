@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.conftest import BreakableEncoder
 from toolsearch_semantic import (
     EncodingError,
     InvalidOptionError,
-    ModelNotFoundError,
+    ModelError,
     SearchHit,
     Tool,
     ToolNameConflictError,
@@ -22,6 +23,7 @@ from toolsearch_semantic import (
     UnknownToolShapeError,
 )
 from toolsearch_semantic.encoders.base import CalibratedEncoder, Encoder
+from toolsearch_semantic.encoders.bundled import BundledEncoder
 from toolsearch_semantic.options import Mode
 from toolsearch_semantic.scores import LEXICAL
 from toolsearch_semantic.text import searchable_text, text_fields
@@ -260,11 +262,23 @@ def test_lexical_mode_loads_no_encoder(few: list[Tool]) -> None:
     assert (search.encoder, search.mode, search.active_mode) == (None, "lexical", "lexical")
 
 
+@pytest.mark.parametrize("fallback", [True, False])
+def test_a_path_with_no_model_is_a_mistake_and_not_a_failure(few: list[Tool], fallback: bool) -> None:
+    with pytest.raises(InvalidOptionError, match=r"No model at 'no/such'.*'mini' or 'static'"):
+        ToolSearch(few, encoder="no/such", fallback=fallback)
+
+
+def test_bundled_models_go_by_name(few: list[Tool]) -> None:
+    search = ToolSearch(few, encoder="static")
+    assert search.encoder is not None
+    assert search.encoder.fingerprint == BundledEncoder("static").fingerprint
+
+
 def test_an_encoder_that_cannot_be_loaded_is_replaced_by_keywords_and_said_once(
-    few: list[Tool], caplog: pytest.LogCaptureFixture
+    few: list[Tool], broken_model: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        search = ToolSearch(few, encoder="no/such")
+        search = ToolSearch(few, encoder=broken_model)
         hits = search.search("refund payment")
         search.search("weather")
         search.add([Tool("another")])
@@ -273,13 +287,13 @@ def test_an_encoder_that_cannot_be_loaded_is_replaced_by_keywords_and_said_once(
     assert hits == ToolSearch(few, mode="lexical").search("refund payment")
     [warning] = caplog.records
     assert "Searching by keyword only" in warning.message
-    assert "no/such" in warning.message
+    assert str(broken_model) in warning.message
     assert "fallback=False" in warning.message
 
 
-def test_without_fallback_an_encoder_that_cannot_be_loaded_raises(few: list[Tool]) -> None:
-    with pytest.raises(ModelNotFoundError, match="no/such"):
-        ToolSearch(few, encoder="no/such", fallback=False)
+def test_without_fallback_an_encoder_that_cannot_be_loaded_raises(few: list[Tool], broken_model: Path) -> None:
+    with pytest.raises(ModelError, match="not a model manifest"):
+        ToolSearch(few, encoder=broken_model, fallback=False)
 
 
 def test_an_encoder_that_fails_on_a_query_is_replaced_for_that_query(

@@ -17,34 +17,52 @@ __all__ = ["run_sync"]
 Result = TypeVar("Result")
 
 
-class _Loops(threading.local):
-    """The event loop that this thread's synchronous calls share, made when it is first needed.
+class _OwnLoop:
+    """One thread's event loop for synchronous calls; closed when the thread ends.
 
     One loop for all calls, since what a filter or a tool holds (a lock, a client's connections) is bound to the loop
-    that it was first used on. It is never the thread's current one outside a call: the host may have its own.
+    that it was first used on. It is never the thread's current one outside a call: the host may have its own. What a
+    tool leaves running stands still between calls and goes on with the next.
     """
 
     def __init__(self) -> None:
-        self._runner: asyncio.Runner | None = None
-        self._process = 0
-
-    def runner(self) -> asyncio.Runner:
         import asyncio
 
-        if self._runner is None or self._process != os.getpid():  # a forked process must not share the selector
-            self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-            self._process = os.getpid()
-            weakref.finalize(self, _close, self._runner)
-        return self._runner
+        self.process = os.getpid()
+        self.runner = asyncio.Runner(loop_factory=_new_loop)
+        self.runner.get_loop()
+        weakref.finalize(self, _close, self.runner.get_loop())
+
+
+class _Loops(threading.local):
+    own: _OwnLoop | None = None
 
 
 _loops = _Loops()
 
 
-def _close(runner: asyncio.Runner) -> None:
-    loop = runner.get_loop()
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """Make a loop whose selector has nothing in the kernel: an epoll would be shared with forked processes.
+
+    One that a child closes, or only collects as garbage, would take the parent's file descriptors out of it.
+    """
+    import asyncio
+    import selectors
+
+    if hasattr(selectors, "PollSelector"):
+        return asyncio.SelectorEventLoop(selectors.PollSelector())
+    return asyncio.new_event_loop()
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
     if not loop.is_running() and not loop.is_closed():
         loop.close()
+
+
+def _runner() -> asyncio.Runner:
+    if _loops.own is None or _loops.own.process != os.getpid():  # a forked process makes its own
+        _loops.own = _OwnLoop()
+    return _loops.own.runner
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
@@ -64,7 +82,8 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _loops.runner().run(run())
+        # A runner's own context would be the first caller's, and with it the user that a filter asks for.
+        return _runner().run(run(), context=contextvars.copy_context())
     results: list[Result] = []
     errors: list[BaseException] = []
     context = contextvars.copy_context()

@@ -58,6 +58,7 @@ class Embedder:
         self._fallback = fallback
         self._warned = False
         self._retry_at = 0.0
+        self.failures = 0
         self.encoder: Encoder | None = None
         try:
             loaded = load_encoder(encoder)
@@ -122,6 +123,7 @@ class Embedder:
         return self.encoder is not None and time.monotonic() >= self._retry_at
 
     def _failed(self, error: Exception) -> None:
+        self.failures += 1
         if not self._fallback:
             if isinstance(error, ToolSearchError):
                 raise error

@@ -125,17 +125,30 @@ def _curve(sets: Sequence[Judged], weight: float) -> LogisticScore:
 
 
 def _logistic(evidence: Floats, labels: Floats, shares: Floats) -> tuple[float, float]:
-    """Maximise the weighted likelihood by Newton's method: intercept and slope."""
+    """Maximise the weighted likelihood by Newton's method, with steps that never lose any: intercept and slope.
+
+    Labels are drawn in as Platt does (1999), to one more case than there is on either side: so few or separable
+    requests do not make the curve a step.
+    """
+    right = labels.sum()
+    targets = np.where(labels > 0, (right + 1) / (right + 2), 1 / (len(labels) - right + 2))
     design = np.stack([np.ones_like(evidence), evidence], axis=1)
     penalty = _RIDGE * shares.sum() * np.array([0.0, 1.0])
     parameters = np.zeros(2)
+
+    def loss(at: Floats) -> float:
+        logits = design @ at
+        return float(shares @ (np.logaddexp(0.0, logits) - targets * logits) + penalty @ (at * at) / 2)
+
     for _ in range(_MOST_STEPS):
         probability = 1.0 / (1.0 + np.exp(-design @ parameters))
-        gradient = design.T @ (shares * (labels - probability)) - penalty * parameters
+        gradient = design.T @ (shares * (targets - probability)) - penalty * parameters
         curvature = (design * (shares * probability * (1.0 - probability))[:, np.newaxis]).T @ design
-        step = np.linalg.solve(curvature + np.diag(penalty), gradient)
+        step = np.linalg.lstsq(curvature + np.diag(penalty), gradient, rcond=None)[0]
+        while np.abs(step).max() > _CONVERGED and loss(parameters + step) > loss(parameters):
+            step /= 2
         parameters += step
-        if np.abs(step).max() < _CONVERGED:
+        if np.abs(step).max() <= _CONVERGED:
             break
     return float(parameters[0]), float(parameters[1])
 

@@ -242,10 +242,11 @@ class RequestCatalogues:
             if kept is not None and kept[0] is tools:
                 self._rankings.move_to_end(asked)
                 return kept[1]
+        failures = search.failures
         hits = search.search(text, top_k=top_k)
         names = tuple(hit.tool.name for hit in hits if hit.score >= min_score)
         # What keywords found while the encoder failed is not kept; where nothing was found, nobody can tell.
-        if hits and all(hit.source == search.mode for hit in hits):
+        if hits and search.failures == failures and search.active_mode == search.mode:
             with self._lock:
                 self._rankings[asked] = (tools, names)
                 while len(self._rankings) > self._rankings_kept:

@@ -25,6 +25,7 @@ from toolsearch_semantic.checksums import FileEntry, what_differs
 from toolsearch_semantic.errors import SavedIndexError
 from toolsearch_semantic.options import Mode
 from toolsearch_semantic.text import TEXT_VERSION
+from toolsearch_semantic.tuning import Tuning
 from toolsearch_semantic.validation import read_json
 
 __all__ = ["REBUILD", "SavedIndex", "check_target", "read_saved", "write_saved"]
@@ -42,6 +43,7 @@ class SavedIndex:
     """What is saved: tools as JSON records in catalogue order, and vectors of shape (n, d) whose rows follow them.
 
     ``encoder`` is the fingerprint of what made the vectors; None, as ``vectors``, for a lexical catalogue.
+    ``tuning`` is what its scores were tuned with.
     """
 
     mode: Mode
@@ -49,6 +51,7 @@ class SavedIndex:
     aliases: Mapping[str, str]
     encoder: str | None
     vectors: NDArray[np.float32] | None
+    tuning: Tuning | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class _Manifest:
     tools: int
     aliases: Mapping[str, str]
     files: Mapping[str, FileEntry]
+    tuning: Tuning | None = None
     digest: str = ""
 
     def own_digest(self) -> str:
@@ -116,6 +120,7 @@ def write_saved(folder: Path, saved: SavedIndex) -> None:
             len(saved.records),
             saved.aliases,
             {path.name: FileEntry.of(path) for path in written},
+            saved.tuning,
         )
         new = folder / f"{MANIFEST}.{unique}"
         written.append(new)
@@ -184,7 +189,7 @@ def _read_files(folder: Path, manifest: _Manifest) -> SavedIndex:
     counts = {manifest.tools, len(records)} | (set() if vectors is None else {len(vectors)})
     if len(counts) > 1 or (vectors is None) != (manifest.encoder is None):
         raise SavedIndexError(f"The index in {str(folder)!r} contradicts its manifest. {REBUILD}")
-    return SavedIndex(manifest.mode, records, manifest.aliases, manifest.encoder, vectors)
+    return SavedIndex(manifest.mode, records, manifest.aliases, manifest.encoder, vectors, manifest.tuning)
 
 
 def _files_of(folder: Path) -> set[str]:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from toolsearch_semantic.encoders.base import Encoder, scoring_of
+from toolsearch_semantic.encoders.base import Encoder, checked_rows, scoring_of
 from toolsearch_semantic.encoders.load import load_encoder
-from toolsearch_semantic.errors import TuningError
+from toolsearch_semantic.errors import EncodingError, ToolSearchError, TuningError
 from toolsearch_semantic.fitting import Judged, Quality, fit_lexical, fit_scoring, quality_of
 from toolsearch_semantic.formats.read import read_tools
 from toolsearch_semantic.indexes.base import Document
 from toolsearch_semantic.indexes.lexical import LexicalIndex
-from toolsearch_semantic.scores import LEXICAL, LogisticScore, ScoreFunction, Scoring
+from toolsearch_semantic.scores import LEXICAL, ConvexScore, LogisticScore, Scoring
 from toolsearch_semantic.text import TEXT_VERSION, searchable_text, text_fields
 from toolsearch_semantic.validation import read_json
 
@@ -119,8 +120,9 @@ def tune(
     """Fit the weight of meaning against keywords, and what a score is worth, to labelled requests.
 
     Each mode is judged by five-fold cross-validation: fitted on four fifths of the requests, compared with the
-    encoder's own scores on the fifth. A fit is taken where it ranks at least as well there (nDCG@10), and otherwise
-    the encoder's own scores are kept.
+    encoder's own scores on the fifth. A fit is taken where it ranks better there (nDCG@10), or as well and with no
+    larger calibration error; otherwise the encoder's own scores are kept. Requests that the encoder makes nothing of
+    count for keywords alone.
 
     Args:
         tools: The catalogue, of any shape that ``as_tools`` reads.
@@ -137,25 +139,31 @@ def tune(
     used = load_encoder(encoder)
     judged = judge(tools, requests, used)
     shipped, own_lexical = scoring_of(used), LEXICAL
-    folds = np.random.default_rng(_SEED).permutation(len(judged)) % FOLDS
-    before: dict[str, list[Quality]] = {"semantic": [], "lexical": [], "hybrid": []}
-    after: dict[str, list[Quality]] = {name: [] for name in before}
-    for fold in range(FOLDS):
-        rest = judged.part(np.flatnonzero(folds != fold).tolist())
-        kept_out = judged.part(np.flatnonzero(folds == fold).tolist())
-        fitted = _functions(fit_scoring([rest]), fit_lexical([rest]))
-        for name, own in _functions(shipped, own_lexical).items():
-            before[name].append(quality_of(own, kept_out))
-            after[name].append(quality_of(fitted[name], kept_out))
-    modes = {name: _compared(before[name], after[name]) for name in before}
-    scoring, lexical = fit_scoring([judged]), fit_lexical([judged])
+    # What the encoder makes nothing of is answered by keyword in a search, so it says nothing on cosines.
+    readable = judged.part([row for row, cosines in enumerate(judged.cosines) if cosines.any()])
+    modes: dict[str, TunedMode] = {}
+    fits: dict[str, LogisticScore | ConvexScore] = {}
+    for name, own in _functions(shipped, own_lexical).items():
+        shown = judged if name == "lexical" else readable
+        if len(shown) < FEWEST_REQUESTS:
+            same = quality_of(own, judged)
+            modes[name] = TunedMode(same, same, taken=False)
+            continue
+        folds = np.random.default_rng(_SEED).permutation(len(shown)) % FOLDS
+        before, after = [], []
+        for fold in range(FOLDS):
+            kept_out = shown.part(np.flatnonzero(folds == fold).tolist())
+            before.append(quality_of(own, kept_out))
+            after.append(quality_of(_fit(name, shown.part(np.flatnonzero(folds != fold).tolist())), kept_out))
+        fits[name] = _fit(name, shown)
+        modes[name] = _compared(before, after, fits[name])
+    taken = {name: fit for name, fit in fits.items() if modes[name].taken}
+    lexical = taken.pop("lexical", own_lexical)
+    assert isinstance(lexical, LogisticScore)
     tuning = Tuning(
         encoder=str(used.fingerprint),
-        scoring=replace(
-            shipped,
-            **{name: getattr(scoring, name) for name in ("semantic", "hybrid") if modes[name].taken},
-        ),
-        lexical=lexical if modes["lexical"].taken else own_lexical,
+        scoring=replace(shipped, **taken),
+        lexical=lexical,
         requests=len(judged),
         tools=len(judged.right[0]),
     )
@@ -169,7 +177,8 @@ def read_labelled(path: str | Path) -> list[tuple[str, list[str]]]:
         TuningError: The file cannot be read, or a line is something else.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): a JSON string may hold other separators, such as U+2028, as they are.
+        lines = Path(path).read_bytes().decode("utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
         raise TuningError(f"The requests {str(path)!r} cannot be read: {error}") from error
     requests = []
@@ -189,7 +198,10 @@ def read_labelled(path: str | Path) -> list[tuple[str, list[str]]]:
 def judge(
     tools: Mapping[str, Any] | Iterable[Any], requests: Sequence[tuple[str, Sequence[str]]], encoder: Encoder
 ) -> Judged:
-    """Score every tool for every request that has a right tool, by meaning and by keyword."""
+    """Score every tool for every request that has a right tool, by meaning and by keyword.
+
+    A request that the encoder makes nothing of has a cosine of 0 with every tool.
+    """
     named = read_tools(tools)
     rows = {tool.name: row for row, tool in enumerate(named.tools)}
     rows |= {alias: rows[name] for alias, name in named.aliases.items()}
@@ -208,8 +220,8 @@ def judge(
         )
     fields = [text_fields(tool) for tool in named.tools]
     index = LexicalIndex(Document(one) for one in fields)
-    vectors = encoder.encode_documents([searchable_text(one) for one in fields])
-    queries = encoder.encode_queries([text for text, _ in labelled])
+    vectors = _encoded(encoder, encoder.encode_documents, [searchable_text(one) for one in fields])
+    queries = _encoded(encoder, encoder.encode_queries, [text for text, _ in labelled])
     marks = []
     for _, right in labelled:
         mark = np.zeros(len(fields), np.bool_)
@@ -222,13 +234,34 @@ def judge(
     )
 
 
-def _functions(scoring: Scoring, lexical: LogisticScore) -> dict[str, ScoreFunction]:
+def _encoded(
+    encoder: Encoder, encode: Callable[[Sequence[str]], NDArray[np.float32]], texts: Sequence[str]
+) -> NDArray[np.float32]:
+    try:
+        rows = encode(texts)
+    except ToolSearchError:
+        raise
+    except Exception as error:  # somebody's own encoder: anything may fail
+        raise EncodingError(f"The encoder failed: {error!r}") from error
+    return checked_rows(rows, count=len(texts), dimension=int(encoder.dimension), encoder=str(encoder.fingerprint))
+
+
+def _fit(name: str, shown: Judged) -> LogisticScore | ConvexScore:
+    if name == "lexical":
+        return fit_lexical([shown])
+    scoring = fit_scoring([shown])
+    return scoring.semantic if name == "semantic" else scoring.hybrid
+
+
+def _functions(scoring: Scoring, lexical: LogisticScore) -> dict[str, LogisticScore | ConvexScore]:
     return {"semantic": scoring.semantic, "lexical": lexical, "hybrid": scoring.hybrid}
 
 
-def _compared(before: Sequence[Quality], after: Sequence[Quality]) -> TunedMode:
+def _compared(before: Sequence[Quality], after: Sequence[Quality], fitted: LogisticScore | ConvexScore) -> TunedMode:
     old, new = _mean(before), _mean(after)
-    return TunedMode(old, new, taken=new.ndcg >= old.ndcg)
+    says_something = isinstance(fitted, LogisticScore) and fitted.cosine + fitted.lexical > 0
+    better = new.ndcg > old.ndcg or (new.ndcg == old.ndcg and new.calibration_error <= old.calibration_error)
+    return TunedMode(old, new, taken=says_something and better)
 
 
 def _mean(folds: Sequence[Quality]) -> Quality:

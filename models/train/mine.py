@@ -59,7 +59,8 @@ def mine(pairs: Pairs, encode: Encode) -> Pairs:
                 pair = pairs.pairs[number]
                 near = np.zeros(len(keys), np.float32)
                 near[within] = scores
-                found = _wrong(pair, near, within, services[pair.service], names)
+                siblings = services[pair.service] if pair.service else ()
+                found = _wrong(pair, near, within, siblings, names)
                 hard[number] = tuple(keys[row] for row in found)
     return replace(pairs, pairs=[replace(pair, hard=hard[number]) for number, pair in enumerate(pairs.pairs)])
 
@@ -72,8 +73,10 @@ class _Names(NamedTuple):
 
 
 def _collection(key: str) -> str:
-    """Name what a key is searched among: the set of its id; shortened texts by their batch's services."""
-    return key.split("/", maxsplit=1)[0] if not key.startswith("text:") else "text:"
+    """Name what a key is searched among: the set of its id, or all those without one; shortened texts by themselves."""
+    if key.startswith("text:"):
+        return "text:"
+    return key.split("/", maxsplit=1)[0] if "/" in key else ""
 
 
 def _wrong(

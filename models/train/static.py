@@ -20,9 +20,8 @@ from .loop import TextModel
 
 __all__ = ["StaticTable"]
 
-WEIGHTS, TENSOR = "model.safetensors", "embeddings"
-LARGEST_VALUE = 16.0
-"""A rare token and "the" differ by a factor of 1,000: so both are far from float16's limits."""
+WEIGHTS, TENSOR, SCALES = "model.safetensors", "embeddings", "weights"
+"""The tensors are named as model2vec and sentence-transformers name them: a row of eight bits, times its weight."""
 
 
 class StaticTable(TextModel):
@@ -38,7 +37,10 @@ class StaticTable(TextModel):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        table = load_file(folder / WEIGHTS)[TENSOR].astype(np.float32)
+        tensors = load_file(folder / WEIGHTS)
+        table = tensors[TENSOR].astype(np.float32)
+        if SCALES in tensors:
+            table *= tensors[SCALES][:, np.newaxis]
         # Scaled so that one learning rate fits any table; a text's direction does not depend on it.
         lengths = np.linalg.norm(table, axis=1)
         self.bag = torch.nn.EmbeddingBag.from_pretrained(
@@ -56,13 +58,13 @@ class StaticTable(TextModel):
         return torch.nn.functional.normalize(sums, dim=-1)
 
     def write(self, source: Path, folder: Path) -> None:
-        """Write a model folder: this table in float16, and everything else as in the folder that it began with."""
+        """Write a model folder: this table in eight bits, and everything else as in the folder that it began with."""
         shutil.copytree(source, folder, dirs_exist_ok=True)
         table = self.bag.weight.detach().numpy()
-        table = (table * (LARGEST_VALUE / np.abs(table).max())).astype(np.float16)
+        scales = np.abs(table).max(axis=1) / 127
+        rounded = np.rint(table / np.where(scales > 0, scales, 1.0)[:, np.newaxis]).astype(np.int8)
         path = folder / WEIGHTS
-        # "weights" is for sentence-transformers alone, which multiplies by it and so computes in float32.
-        save_file({TENSOR: table, "weights": np.ones(len(table), np.float32)}, path)
+        save_file({TENSOR: rounded, SCALES: scales.astype(np.float32)}, path)
         path.chmod(0o644)  # safetensors makes it readable by its owner only
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         manifest["files"][WEIGHTS] = asdict(FileEntry.of(path))

@@ -46,12 +46,12 @@ def _loaded(folder: Path, threads: int | None) -> CalibratedEncoder:
 
 
 class BundledEncoder:
-    """The encoder that the package carries: no torch, no network. A process holds a model's weights once.
+    """The encoder that the package carries: no torch, no network. A process holds a model once for each ``threads``.
 
     Args:
         model: ``"mini"``, a small transformer trained to find tools, which runs on onnxruntime; or ``"static"``, a
             table of token vectors, which needs no runtime, encodes more than ten times as fast and finds less.
-        threads: For ``"mini"``, batches of documents that are encoded at once; by default one a processor, at most
+        threads: For ``"mini"``, texts that are encoded at once; by default one a processor, at most
             four.
 
     Raises:

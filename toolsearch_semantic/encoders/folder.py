@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from toolsearch_semantic.validation import read_json
 __all__ = ["MANIFEST", "ModelManifest", "OnnxManifest", "StaticManifest", "fingerprint_of", "kind_of", "read_manifest"]
 
 MANIFEST = "toolsearch.json"
+
+_PARTNER = re.compile(r"[\w-]+")
 
 _CURE = "Copy the folder again, or reinstall toolsearch-semantic."
 
@@ -39,7 +42,9 @@ class StaticManifest:
 class OnnxManifest:
     """A transformer as an ONNX graph, and how many tokens of a text it is given. Paths are relative to the folder.
 
-    ``latin_only`` says that it makes nothing of texts that are mostly in another script.
+    ``latin_only`` says that it makes nothing of texts that are mostly in another script. A model of English names its
+    partner for other languages, a folder beside it whose vectors are in the same space, and ``english``, the weight of
+    each token as a sign of English.
     """
 
     format_version: Literal[1]
@@ -50,7 +55,15 @@ class OnnxManifest:
     max_tokens: int
     files: Mapping[str, FileEntry]
     latin_only: bool = False
+    english: str | None = None
+    partner: str | None = None
     scoring: Scoring = UNCALIBRATED
+
+    def __post_init__(self) -> None:
+        if (self.english is None) != (self.partner is None):
+            raise ValueError("english and partner go together: both or neither")
+        if self.partner is not None and not _PARTNER.fullmatch(self.partner):
+            raise ValueError(f"partner must be the name of a folder beside the model's, not {self.partner!r}")
 
 
 ModelManifest = StaticManifest | OnnxManifest
@@ -77,8 +90,8 @@ def kind_of(folder: Path) -> Kind:
         raise ModelError(f"{str(path)!r} is not a model manifest: {error}. {_CURE}") from error
 
 
-def read_manifest(folder: Path) -> ModelManifest:
-    """Read a model folder's manifest and check every file that it names.
+def read_manifest(folder: Path, *, check_files: bool = True) -> ModelManifest:
+    """Read a model folder's manifest and, unless told otherwise, check every file that it names.
 
     Raises:
         ModelNotFoundError: The folder or its manifest is not there.
@@ -93,7 +106,7 @@ def read_manifest(folder: Path) -> ModelManifest:
         manifest: ModelManifest = read_json(StaticManifest, data) if kind == "static" else read_json(OnnxManifest, data)
     except (ValueError, OSError) as error:
         raise ModelError(f"{str(path)!r} is not a model manifest of format 1: {error}. {_CURE}") from error
-    for name, entry in manifest.files.items():
+    for name, entry in manifest.files.items() if check_files else ():
         file = folder / name
         if not file.is_file():
             raise ModelError(f"The model in {str(folder)!r} lacks its file {name!r}. {_CURE}")
@@ -103,7 +116,10 @@ def read_manifest(folder: Path) -> ModelManifest:
             raise ModelError(f"{str(file)!r} cannot be read: {error}. {_CURE}") from error
         if difference:
             raise ModelError(f"{str(file)!r} is not the file that its manifest describes: {difference}. {_CURE}")
-    unlisted = {manifest.weights, manifest.tokenizer} - set(manifest.files)
+    named = {manifest.weights, manifest.tokenizer}
+    if isinstance(manifest, OnnxManifest) and manifest.english is not None:
+        named.add(manifest.english)
+    unlisted = named - set(manifest.files)
     if unlisted:
         raise ModelError(f"{str(path)!r} gives no checksum for {sorted(unlisted)!r}. {_CURE}")
     return manifest
@@ -115,6 +131,6 @@ def fingerprint_of(manifest: ModelManifest) -> str:
     if isinstance(manifest, StaticManifest):
         setting = manifest.tensor
     else:
-        setting = f"{manifest.max_tokens}, {manifest.latin_only}"
+        setting = f"{manifest.max_tokens}, {manifest.latin_only}, {manifest.partner}"
     parts = [manifest.kind, setting, *files]
     return f"{manifest.kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"

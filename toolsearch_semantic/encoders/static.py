@@ -16,6 +16,9 @@ from toolsearch_semantic.scores import Scoring
 __all__ = ["StaticEncoder"]
 
 _KNOWN_SHARE = 0.5
+_SCALES = "weights"
+"""A tensor of one number a token, which its row is multiplied by; the name is model2vec's."""
+
 _BATCH = 128  # texts whose token rows are gathered at once: about 13 MB at 100 tokens and 256 dimensions
 
 
@@ -47,6 +50,8 @@ class StaticEncoder:
         try:
             with safe_open(folder / self._manifest.weights, framework="numpy") as tensors:
                 table = tensors.get_tensor(self._manifest.tensor)
+                if _SCALES in tensors.keys():  # noqa: SIM118 - what safe_open gives cannot be iterated
+                    table = table.astype(np.float32) * tensors.get_tensor(_SCALES)[:, np.newaxis]
             self._tokenizer = Tokenizer.from_file(str(folder / self._manifest.tokenizer))
         except Exception as error:  # tokenizers raises nothing narrower
             raise ModelError(f"The model in {str(folder)!r} cannot be read: {error}.") from error
