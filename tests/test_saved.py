@@ -223,3 +223,11 @@ def test_readers_and_writers_in_other_processes_always_find_one_whole_index(tmp_
     assert [writer.wait() for writer in writers] == [0, 0]
     assert seen <= {1, 3, 40}
     assert len(ToolSearch.load(tmp_path)) in {3, 40}
+
+
+def test_an_index_of_the_static_model_is_loaded_with_it(few: list[Tool], tmp_path: Path) -> None:
+    ToolSearch(few, encoder="static").save(tmp_path / "index")
+    loaded = ToolSearch.load(tmp_path / "index")
+    assert loaded.encoder is not None
+    assert loaded.encoder.fingerprint.startswith("static-")
+    assert loaded.search("refund payment")[0].source == "hybrid"

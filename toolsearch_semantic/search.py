@@ -285,7 +285,7 @@ class ToolSearch:
             path: The folder.
             tools: The catalogue, with executors; a vector is computed only where a definition is new. By default
                 the saved definitions, which cannot be executed.
-            encoder: The encoder that the vectors were made with; by default the bundled model.
+            encoder: The encoder that the vectors were made with; by default the bundled model that made them.
             fallback: As for the constructor; a saved index that does not match is refused all the same.
             cache: As for the constructor.
             tuning: As for the constructor; by default what it was saved with.
@@ -297,6 +297,8 @@ class ToolSearch:
         """
         saved = read_saved(Path(path))
         rest: dict[str, Any] = {"mode": saved.mode, "fallback": fallback, "cache": cache, "precision": precision}
+        if encoder is None and (saved.encoder or "").startswith("static-"):
+            encoder = "static"
         search = cls(encoder=encoder, tuning=tuning, **rest)
         made_by = None if search.encoder is None or search._embedder is None else search._embedder.fingerprint
         if made_by is not None and made_by != saved.encoder:

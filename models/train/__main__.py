@@ -20,6 +20,11 @@ from toolsearch_semantic.encoders.load import load_encoder
 from toolsearch_semantic.encoders.onnx import is_latin
 from toolsearch_semantic.text import searchable_text
 
+try:
+    import torch  # noqa: F401 - the modules below need it; said here in one line
+except ImportError:
+    sys.exit("torch is missing. In the repository's root: pip install torch==2.13.0 && pip install -e '.[train]'")
+
 from .fit import fit_folder, write_scoring
 from .loop import Settings, train
 from .mine import mine

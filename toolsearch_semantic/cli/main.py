@@ -47,7 +47,7 @@ def _toolsearch(
 ) -> None:
     """Find the right tool of many, by what a request means. Offline.
 
-    To see it work, without any file:  toolsearch demo "tell the team the build broke"
+    To see it work, without any file:  toolsearch demo "give the customer their money back"
     """
     if version:
         from importlib import metadata
@@ -75,7 +75,7 @@ def search(query: _Query, sources: Sources, ranking: Ranking, as_json: _Json = F
 def demo(query: _Query, ranking: Ranking, as_json: _Json = False) -> None:
     """Find tools in the built-in demo catalogue, the services of a made-up company.
 
-    toolsearch demo "tell the team the build broke"
+    toolsearch demo "give the customer their money back"
     """
     _search(query, Sources(demo=True), ranking, as_json)
 
@@ -101,7 +101,7 @@ def _search(words: list[str], sources: Sources, ranking: Ranking, as_json: bool)
 def compare(query: _Query, sources: Sources, ranking: Ranking, as_json: _Json = False) -> None:
     """Put semantic, lexical and hybrid ranking side by side.
 
-    toolsearch compare "tell the team the build broke" --demo
+    toolsearch compare "give the customer their money back" --demo
     """
     text, cache = " ".join(query), MemoryVectorCache()
     tools = sources.required("To try it without any, give --demo.").read()
