@@ -125,11 +125,13 @@ def test_in_the_context_store_each_message_is_searched_for_once(encoder: Breakab
     search = ToolSearch(catalogue(), encoder=encoder)
     processor = processor_of(search, storage="context", search=ONE)
     chat = Chat(processor)
-    for text in ("weather forecast", "open a bug report", "weather forecast"):
+    unreadable = "查询明天的天气预报 weather"  # the encoder makes nothing of it, and keywords answer: that is no failure
+    assert not encode([unreadable]).any()
+    for text in ("weather forecast", "open a bug report", unreadable, "weather forecast"):
         chat.user(text)
         assert chat.loaded()
         chat.messages.append({"role": "assistant", "content": "Done."})
-    assert asked == ["weather forecast", "open a bug report"]
+    assert asked == ["weather forecast", "open a bug report", unreadable]
     assert chat.loaded() == [WEATHER, ISSUE]
     # A change of the catalogue is seen.
     search.add([tool("storm_warning", "Severe weather forecast")])
