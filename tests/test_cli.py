@@ -328,6 +328,16 @@ def test_scores_are_tuned_reported_and_used(labelled: tuple[str, str], tmp_path:
     assert tuned["hits"][0]["score"] != plain["hits"][0]["score"]
 
 
+def test_requests_without_a_right_tool_are_counted_where_scores_are_tuned(
+    labelled: tuple[str, str], tmp_path: Path
+) -> None:
+    tools, requests = labelled
+    more = tmp_path / "more.jsonl"
+    more.write_text(Path(requests).read_text() + '{"query": "hire a vet", "relevant": []}\n' * 3)
+    out = answer("tune", "--tools", tools, "--queries", str(more), "--out", str(tmp_path / "t.json"))
+    assert " requests. 3 without text or a right tool took no part. Wrote " in " ".join(out.split())
+
+
 def test_too_few_requests_are_not_tuned_to(labelled: tuple[str, str], tmp_path: Path) -> None:
     tools, requests = labelled
     few = tmp_path / "few.jsonl"

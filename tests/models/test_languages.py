@@ -19,13 +19,17 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import write_po
 
-from models.train.e5 import PROMPT, SPACE, SPECIAL, read_packed, tokenizer_of, trimmed
-from models.train.export import quantise_nibbles
-from models.train.parallel import Translation, read_translations
 from toolsearch_semantic.encoders.bundled import bundled_folder
 from toolsearch_semantic.encoders.onnx import OnnxEncoder
 
 ROOT = Path(__file__).parents[2]
+
+with pytest.MonkeyPatch.context() as patch:  # the recipe is in the checkout only, which CI keeps out of sys.path
+    patch.syspath_prepend(str(ROOT))
+    from models.train.e5 import PROMPT, SPACE, SPECIAL, read_packed, tokenizer_of, trimmed
+    from models.train.export import quantise_nibbles
+    from models.train.parallel import Translation, read_translations
+
 HIDDEN, WIDE, POSITIONS = 64, 128, 140
 WORDS = ["turn", "off", "the", "light", "schalte", "das", "licht", "aus", "关", "灯", "send", "mail", "sende", "post"]
 PIECES = [*SPECIAL, *PROMPT, *map(chr, range(97, 123)), SPACE, "Q", *(SPACE + word for word in WORDS), "关", "灯"]

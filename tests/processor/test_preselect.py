@@ -125,7 +125,9 @@ def test_in_the_context_store_each_message_is_searched_for_once(encoder: Breakab
     search = ToolSearch(catalogue(), encoder=encoder)
     processor = processor_of(search, storage="context", search=ONE)
     chat = Chat(processor)
-    unreadable = "查询明天的天气预报 weather"  # the encoder makes nothing of it, and keywords answer: that is no failure
+    unreadable = (
+        "查询明天的天气预报 weather"  # the encoder makes nothing of it, and keywords answer: that is no failure
+    )
     assert not encode([unreadable]).any()
     for text in ("weather forecast", "open a bug report", unreadable, "weather forecast"):
         chat.user(text)

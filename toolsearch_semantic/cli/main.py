@@ -157,7 +157,8 @@ def tune(out: _TuningOut, queries: _Queries, sources: Sources, ranking: Ranking,
     toolsearch tune --tools tools.jsonl --queries requests.jsonl --out tuning.json
     """
     tools = sources.required("Requests are tuned to the catalogue that they are asked of.").read()
-    report = fit_tuning(tools, read_labelled(queries), encoder=ranking.encoder)
+    requests = read_labelled(queries)
+    report = fit_tuning(tools, requests, encoder=ranking.encoder)
     report.tuning.save(out)
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
@@ -167,9 +168,11 @@ def tune(out: _TuningOut, queries: _Queries, sources: Sources, ranking: Ranking,
     for figure in ("ndcg", "recall", "calibration_error"):
         pairs = [(getattr(row.before, figure), getattr(row.after, figure)) for row in rows]
         columns[_FIGURES[figure]] = [f"{before:.3f} > {after:.3f}" for before, after in pairs]
-    columns["taken"] = ["yes" if row.taken else "no, it ranks worse" for row in rows]
+    columns["taken"] = ["yes" if row.taken else "no, it is no better" for row in rows]
     print_table(columns)
-    typer.echo(f"By five-fold cross-validation over {report.tuning.requests} requests. Wrote {one_line(str(out))}")
+    used = report.tuning.requests
+    left = f" {len(requests) - used} without text or a right tool took no part." if used < len(requests) else ""
+    typer.echo(f"By five-fold cross-validation over {used} requests.{left} Wrote {one_line(str(out))}")
 
 
 @command(app)
