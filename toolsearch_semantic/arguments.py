@@ -119,15 +119,25 @@ def _validator(schema: str) -> Any:
 
 
 def _tolerant(check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
-    """Pass over a keyword whose pattern Python cannot read: schemas are written for other languages as well."""
+    """Pass over a pattern that Python cannot read, or its keyword: schemas are written for other languages as well."""
 
     def tolerant(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if isinstance(value, Mapping) and value is schema.get("patternProperties"):
+            value = {pattern: within for pattern, within in value.items() if _is_readable(pattern)}
         try:
             yield from check(validator, value, instance, schema) or ()
         except (re.error, ZeroDivisionError) as error:
             logger.debug("A keyword of a schema cannot be read: %s", error)
 
     return tolerant
+
+
+def _is_readable(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
 
 
 def _expected(tool: Tool) -> str:

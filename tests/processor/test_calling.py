@@ -269,6 +269,9 @@ def test_a_pattern_that_python_cannot_read_leaves_the_rest_of_the_schema_checked
     assert "'many' is not of type 'integer'" in result["message"]
     result = call(lambda **given: given, {"n": 5, "count": 2}, schema)
     assert "5 is not of type 'string'" in result["message"]
+    named = {"type": "object", "patternProperties": {r"\p{L}": {}, "^n": {"type": "integer"}}}
+    assert call(lambda **given: given, {"n1": 1, "é": 2}, named) == {"n1": 1, "é": 2}
+    assert "'x' is not of type 'integer'" in call(lambda **given: given, {"n1": "x"}, named)["message"]
 
 
 def test_a_wrong_optional_argument_is_told_what_was_expected() -> None:
