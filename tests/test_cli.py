@@ -444,7 +444,7 @@ def test_the_table_keeps_to_its_width(monkeypatch: pytest.MonkeyPatch, columns: 
 
 def test_without_a_command_the_help_is_shown() -> None:
     assert answer() == answer("--help")
-    assert 'toolsearch demo "tell the team the build' in answer("--help")
+    assert 'toolsearch demo "give the customer' in answer("--help")
 
 
 @pytest.mark.parametrize("command", ["search", "demo", "compare", "index", "inspect"])

@@ -247,7 +247,8 @@ def read_weights(path: Path) -> tuple[dict[str, Floats], int]:
     for name, value in stored.items():
         if name.endswith(".weight") and f"{name.removesuffix('.weight')}.scale" in stored:
             scales = stored[f"{name.removesuffix('.weight')}.scale"]
-            weights[name] = value.T.astype(np.float32) * scales[:, np.newaxis]
+            # In row order: safetensors writes memory as it lies.
+            weights[name] = np.ascontiguousarray(value.T, np.float32) * scales[:, np.newaxis]
         elif name.startswith("encoder.layer.") and not name.endswith((".scale", ".zero")):
             weights[name] = value
     for name in [name for name in weights if ".qkv." in name]:

@@ -94,7 +94,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_sentence_transformers_loads_the_same_weights(torch_folder: Path) -> None:
     encoder = load_encoder(torch_folder)
     products = (encoder.encode_documents(TEXTS) * OnnxEncoder(MINI).encode_documents(TEXTS)).sum(axis=1)
-    assert products.min() > 0.995
+    assert products.min() > 0.98  # the one rounds activations to eight bits, and the other does not
 
 
 def test_pairs_hold_wrong_siblings_and_nothing_that_is_held_out_or_reported(run_folder: Path, data: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_static_table_is_trained(recipe: Callable[..., str], run_folder: Path,
 def test_fewer_than_three_sets_are_not_fitted(recipe: Callable[..., str], data: Path, tmp_path: Path) -> None:
     write_set(tmp_path / "only", [{"id": "a", "name": "a", "description": "b"}], [{"query": "b", "relevant": ["a"]}])
     message = recipe("fit", STATIC, "--data", tmp_path, status=1)
-    assert "holds 1 labelled sets; at least 3 are needed" in message
+    assert "holds 0 sets with requests that take part; at least 3 are needed" in message
 
 
 @pytest.fixture
@@ -236,14 +236,18 @@ def test_near_duplicates_are_found_whatever_their_order_and_inflection() -> None
 
 @pytest.mark.usefixtures("train_modules")
 def test_weights_are_read_back_within_a_step_of_rounding(tmp_path: Path) -> None:
-    from models.train.export import BLOCK, quantise_blocks, read_weights
+    from models.train.export import quantise_rows, read_weights, write_onnx
 
     chance = np.random.default_rng(0)
-    rows = chance.normal(size=(5, 3 * BLOCK)).astype(np.float32)
-    quantised, scales = quantise_blocks(rows)
-    back = ((quantised.astype(np.float32) - 128) * scales[..., np.newaxis]).reshape(rows.shape)
-    assert np.abs(back - rows).max() <= scales.max() / 2 + 1e-7
+    rows = chance.normal(size=(5, 96)).astype(np.float32)
+    quantised, scales = quantise_rows(rows)
+    assert np.abs(quantised * scales[:, np.newaxis] - rows).max() <= scales.max() / 2 + 1e-7
     weights, heads = read_weights(MINI / "model.onnx")
     assert heads == 12
     assert weights["encoder.layer.5.attention.self.value.weight"].shape == (384, 384)
     assert weights["embeddings.word_embeddings.weight"].shape == (30_522, 384)
+    assert all(value.flags.c_contiguous for value in weights.values())
+    write_onnx(weights, heads, tmp_path / "again.onnx")
+    again, _ = read_weights(tmp_path / "again.onnx")
+    for name, value in weights.items():
+        np.testing.assert_allclose(again[name], value, atol=1e-6)
