@@ -141,23 +141,24 @@ def tune(
     shipped, own_lexical = scoring_of(used), LEXICAL
     # What the encoder makes nothing of is answered by keyword in a search, so it says nothing on cosines.
     readable = judged.part([row for row, cosines in enumerate(judged.cosines) if cosines.any()])
+    own = _functions(shipped, own_lexical)
     modes: dict[str, TunedMode] = {}
-    fits: dict[str, LogisticScore | ConvexScore] = {}
-    for name, own in _functions(shipped, own_lexical).items():
-        shown = judged if name == "lexical" else readable
+    taken: dict[str, LogisticScore | ConvexScore] = {}
+    for names, shown, fit in ((("semantic", "hybrid"), readable, _by_meaning), (("lexical",), judged, _by_keyword)):
         if len(shown) < FEWEST_REQUESTS:
-            same = quality_of(own, judged)
-            modes[name] = TunedMode(same, same, taken=False)
+            kept = {name: quality_of(own[name], judged) for name in names}
+            modes |= {name: TunedMode(quality, quality, taken=False) for name, quality in kept.items()}
             continue
         folds = np.random.default_rng(_SEED).permutation(len(shown)) % FOLDS
-        before, after = [], []
-        for fold in range(FOLDS):
-            kept_out = shown.part(np.flatnonzero(folds == fold).tolist())
-            before.append(quality_of(own, kept_out))
-            after.append(quality_of(_fit(name, shown.part(np.flatnonzero(folds != fold).tolist())), kept_out))
-        fits[name] = _fit(name, shown)
-        modes[name] = _compared(before, after, fits[name])
-    taken = {name: fit for name, fit in fits.items() if modes[name].taken}
+        rest = [shown.part(np.flatnonzero(folds != fold).tolist()) for fold in range(FOLDS)]
+        kept_out = [shown.part(np.flatnonzero(folds == fold).tolist()) for fold in range(FOLDS)]
+        fits, fitted = [fit(one) for one in rest], fit(shown)
+        for name in names:
+            before = [quality_of(own[name], one) for one in kept_out]
+            after = [quality_of(functions[name], one) for functions, one in zip(fits, kept_out, strict=True)]
+            modes[name] = _compared(before, after, fitted[name])
+            if modes[name].taken:
+                taken[name] = fitted[name]
     lexical = taken.pop("lexical", own_lexical)
     assert isinstance(lexical, LogisticScore)
     tuning = Tuning(
@@ -167,7 +168,7 @@ def tune(
         requests=len(judged),
         tools=len(judged.right[0]),
     )
-    return TuningReport(tuning, modes)
+    return TuningReport(tuning, {name: modes[name] for name in own})
 
 
 def read_labelled(path: str | Path) -> list[tuple[str, list[str]]]:
@@ -246,11 +247,13 @@ def _encoded(
     return checked_rows(rows, count=len(texts), dimension=int(encoder.dimension), encoder=str(encoder.fingerprint))
 
 
-def _fit(name: str, shown: Judged) -> LogisticScore | ConvexScore:
-    if name == "lexical":
-        return fit_lexical([shown])
+def _by_meaning(shown: Judged) -> dict[str, LogisticScore | ConvexScore]:
     scoring = fit_scoring([shown])
-    return scoring.semantic if name == "semantic" else scoring.hybrid
+    return {"semantic": scoring.semantic, "hybrid": scoring.hybrid}
+
+
+def _by_keyword(shown: Judged) -> dict[str, LogisticScore | ConvexScore]:
+    return {"lexical": fit_lexical([shown])}
 
 
 def _functions(scoring: Scoring, lexical: LogisticScore) -> dict[str, LogisticScore | ConvexScore]:

@@ -37,7 +37,7 @@ _Start = Annotated[Path, typer.Option(metavar="MODEL", help="A BERT-like model's
 _Data = Annotated[Path, typer.Option(metavar="DIR", help="A folder of sets: tools.jsonl and queries.jsonl in each.")]
 _Steps = Annotated[int, typer.Option(metavar="N", help="Steps of the whole run.")]
 _Batch = Annotated[int, typer.Option(metavar="N", help="Pairs a step.")]
-HEAD_STEPS = 2_000
+_HEAD_STEPS = 2_000
 _MAX_TOKENS = 128  # of a text, in both models
 _Rate = Annotated[float, typer.Option(metavar="X", help="The highest learning rate.")]
 
@@ -132,7 +132,7 @@ def languages(
     pieces: Annotated[int, typer.Option(help="Pieces of the vocabulary that are kept.")] = 50_000,
     translations: Annotated[int, typer.Option(help="Translations that the layer is fitted on.")] = 45_000,
     requests: Annotated[int, typer.Option(help="English requests that it is fitted on.")] = 9_000,
-    steps: Annotated[int, typer.Option(metavar="N", help="Steps of the layer's fit.")] = HEAD_STEPS,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps of the layer's fit.")] = _HEAD_STEPS,
     seed: int = 0,
 ) -> None:
     """Give a model of English a partner for other languages, and tell it which texts are whose."""

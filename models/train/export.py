@@ -47,6 +47,25 @@ class BertShape:
         self.output = len(weights["head.bias"]) if "head.bias" in weights else self.dimension
         self.layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
 
+    def config(self, weights: Weights) -> dict[str, Any]:
+        """Give the config.json that transformers loads such weights with."""
+        rows = {
+            kind: len(weights[f"embeddings.{kind}_embeddings.weight"]) for kind in ("word", "position", "token_type")
+        }
+        return {
+            "architectures": ["BertModel"],
+            "model_type": "bert",
+            "hidden_act": "gelu",
+            "hidden_size": self.dimension,
+            "intermediate_size": len(weights["encoder.layer.0.intermediate.dense.weight"]),
+            "layer_norm_eps": _EPSILON,
+            "max_position_embeddings": rows["position"],
+            "num_attention_heads": self.heads,
+            "num_hidden_layers": self.layers,
+            "type_vocab_size": rows["token_type"],
+            "vocab_size": rows["word"],
+        }
+
 
 class _Graph:
     """Collects nodes and constants."""

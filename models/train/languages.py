@@ -23,6 +23,7 @@ from toolsearch_semantic.encoders.base import Encoder
 from toolsearch_semantic.text import searchable_text
 
 from .e5 import Packed, tokenizer_of
+from .export import BertShape
 from .pairs import Pairs
 from .parallel import Translation
 from .transformer import Transformer
@@ -78,20 +79,7 @@ def chosen_translations(translations: Sequence[Translation], size: int, *, seed:
 
 def backbone(packed: Packed) -> Transformer:
     """Load a packed model into torch."""
-    shape = packed.weights["embeddings.word_embeddings.weight"].shape
-    config = {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "hidden_act": "gelu",
-        "hidden_size": shape[1],
-        "intermediate_size": packed.weights["encoder.layer.0.intermediate.dense.weight"].shape[0],
-        "layer_norm_eps": 1e-12,
-        "max_position_embeddings": len(packed.weights["embeddings.position_embeddings.weight"]),
-        "num_attention_heads": packed.heads,
-        "num_hidden_layers": 1 + max(int(n.split(".")[2]) for n in packed.weights if n.startswith("encoder.layer.")),
-        "type_vocab_size": len(packed.weights["embeddings.token_type_embeddings.weight"]),
-        "vocab_size": shape[0],
-    }
+    config = BertShape(packed.weights, packed.heads).config(packed.weights)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")

@@ -46,7 +46,10 @@ def read_translations(wheel: Path) -> Iterator[Translation]:
     """
     seen: set[Translation] = set()
     with zipfile.ZipFile(wheel) as archive:
-        for name in sorted(archive.namelist()):
+        names = set(archive.namelist())
+        for name in sorted(names):
+            if name.endswith(".po") and f"{name.removesuffix('po')}mo" in names:
+                continue  # the same, compiled
             for lang, english, other in _strings(archive, name):
                 found = Translation(lang.lower().replace("_", "-"), _plain(english), _plain(other))
                 if found not in seen and _is_useful(found):
@@ -63,8 +66,6 @@ def _strings(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[str, str, st
             if key in english and "skin_tone" not in english[key]:
                 yield emoji[1], _emoji(english[key]), _emoji(said)
     elif match is not None and not match[1].lower().startswith("en"):
-        if match[2] == "po" and name.removesuffix("po") + "mo" in archive.namelist():
-            return
         read = read_mo if match[2] == "mo" else read_po
         for one in read(io.BytesIO(archive.read(name))):
             if isinstance(one.id, str) and isinstance(one.string, str) and not one.fuzzy:  # others are plurals

@@ -33,23 +33,9 @@ def to_sentence_transformers(model: Path, folder: Path) -> None:
         raise ValueError(f"{model} holds a {manifest.kind} model, which sentence-transformers loads as it is")
     weights, heads = read_weights(model / manifest.weights)
     shape = BertShape(weights, heads)
-    words, positions = (weights[f"embeddings.{name}_embeddings.weight"].shape[0] for name in ("word", "position"))
-    config = {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "hidden_act": "gelu",
-        "hidden_size": shape.dimension,
-        "intermediate_size": weights["encoder.layer.0.intermediate.dense.weight"].shape[0],
-        "layer_norm_eps": 1e-12,
-        "max_position_embeddings": positions,
-        "num_attention_heads": heads,
-        "num_hidden_layers": shape.layers,
-        "type_vocab_size": 2,
-        "vocab_size": words,
-    }
     pooling = {"word_embedding_dimension": shape.dimension, "pooling_mode_mean_tokens": True}
     files: dict[str, object] = {
-        "config.json": config,
+        "config.json": shape.config(weights),
         "modules.json": MODULES,
         "sentence_bert_config.json": {"max_seq_length": manifest.max_tokens, "do_lower_case": False},
         "config_sentence_transformers.json": {"prompts": {}, "similarity_fn_name": "cosine"},

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from toolsearch_semantic.checksums import FileEntry
 from toolsearch_semantic.encoders.folder import MANIFEST
 
+from .export import quantise_rows
 from .loop import TextModel
 
 __all__ = ["StaticTable"]
@@ -61,10 +62,9 @@ class StaticTable(TextModel):
         """Write a model folder: this table in eight bits, and everything else as in the folder that it began with."""
         shutil.copytree(source, folder, dirs_exist_ok=True)
         table = self.bag.weight.detach().numpy()
-        scales = np.abs(table).max(axis=1) / 127
-        rounded = np.rint(table / np.where(scales > 0, scales, 1.0)[:, np.newaxis]).astype(np.int8)
+        rounded, scales = quantise_rows(table)
         path = folder / WEIGHTS
-        save_file({TENSOR: rounded, SCALES: scales.astype(np.float32)}, path)
+        save_file({TENSOR: rounded, SCALES: scales}, path)
         path.chmod(0o644)  # safetensors makes it readable by its owner only
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         manifest["files"][WEIGHTS] = asdict(FileEntry.of(path))

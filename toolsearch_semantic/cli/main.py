@@ -107,7 +107,7 @@ def compare(query: _Query, sources: Sources, ranking: Ranking, as_json: _Json = 
     tools = sources.required("To try it without any, give --demo.").read()
     # Where the encoder cannot be loaded, hybrid falls back and says so, and semantic would do the same.
     fallback, tuning = ranking.model is None, ranking.tuning
-    hybrid = semantic = ToolSearch(tools, encoder=ranking.encoder, fallback=fallback, cache=cache, tuning=tuning)
+    hybrid = semantic = ToolSearch(tools, encoder=ranking.model, fallback=fallback, cache=cache, tuning=tuning)
     if hybrid.encoder is not None:
         semantic = ToolSearch(tools, mode="semantic", encoder=hybrid.encoder, cache=cache, tuning=tuning)
     lexical = ToolSearch(tools, mode="lexical", tuning=tuning)
@@ -135,7 +135,7 @@ def index(out: _Out, sources: Sources, ranking: Ranking) -> None:
     started = time.perf_counter()
     check_target(out)
     tools = sources.required("An index is made of what they give.").read()
-    built = ToolSearch(mode=ranking.mode or "hybrid", encoder=ranking.encoder, fallback=False)
+    built = ToolSearch(mode=ranking.mode or "hybrid", encoder=ranking.model, fallback=False)
     batch = max(256, len(tools) // 20)  # each addition puts the lexical index together anew
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("Indexing", total=len(tools))
@@ -158,7 +158,7 @@ def tune(out: _TuningOut, queries: _Queries, sources: Sources, ranking: Ranking,
     """
     tools = sources.required("Requests are tuned to the catalogue that they are asked of.").read()
     requests = read_labelled(queries)
-    report = fit_tuning(tools, requests, encoder=ranking.encoder)
+    report = fit_tuning(tools, requests, encoder=ranking.model)
     report.tuning.save(out)
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from toolsearch_semantic.cli.show import one_line, say
-from toolsearch_semantic.encoders.base import Encoder
-from toolsearch_semantic.encoders.bundled import BundledEncoder, BundledModel
 from toolsearch_semantic.errors import InvalidOptionError
 from toolsearch_semantic.formats.read import as_tool
 from toolsearch_semantic.hits import SearchHit
@@ -84,16 +82,9 @@ class Ranking:
         if self.model is not None and self.mode == "lexical":
             raise InvalidOptionError("--model has no part in --mode lexical. Leave one of them out.")
 
-    @property
-    def encoder(self) -> Encoder | Path | None:
-        """The model that was asked for; None is the library's own choice."""
-        if self.model in get_args(BundledModel):
-            return BundledEncoder(cast(BundledModel, self.model))
-        return None if self.model is None else Path(self.model)
-
     def searchable(self, sources: Sources) -> ToolSearch:
         """Build what can be searched, or load it; a model that was asked for must work."""
-        encoder, fallback, tuning = self.encoder, self.model is None, self.tuning
+        encoder, fallback, tuning = self.model, self.model is None, self.tuning
         if sources.index is not None and (self.mode is None or self.mode == read_saved(sources.index).mode):
             return ToolSearch.load(sources.index, encoder=encoder, fallback=fallback, tuning=tuning)
         mode = self.mode or "hybrid"
